@@ -26,6 +26,10 @@ ROW: dict[str, object] = {
     "load_type": "concurrency",
     "load_value": 16,
 }
+OPTIONAL = (
+    *("num_requests", "max_num_seqs", "attention_dp", "lengths", "admission_interval_steps", "arrival_cv2"),
+    *("speculation", "memory_share", "cached_input_share"),
+)
 
 
 def predicted(catalogs: Catalogs, *changes: dict[str, object]) -> pd.DataFrame:
@@ -122,9 +126,7 @@ def test_no_cell_makes_it_fail(catalogs: Catalogs) -> None:
         (1, 2),
     ]
     changes = [{column: value} for column in ROW for value in poison]
-    extra = [
-        {column: value} for column in ("num_requests", "max_num_seqs", "attention_dp", "lengths") for value in poison
-    ]
+    extra = [{column: value} for column in OPTIONAL for value in poison]
     result = predicted(catalogs, *changes, *extra)
     assert set(result["pred_status"]) == {"ok", "unsupported"}
     ok = result["pred_status"] == "ok"
@@ -213,3 +215,26 @@ def test_what_nobody_measured_is_estimated_with_a_wider_interval(catalogs: Catal
 def test_a_rate_above_capacity_is_served_at_the_capacity(catalogs: Catalogs) -> None:
     high, absurd = (one(catalogs, load_type="request_rate", load_value=rate) for rate in (1000, 100000))
     assert high["pred_request_throughput"] == pytest.approx(absurd["pred_request_throughput"], rel=1e-3)
+
+
+def test_prompts_wait_for_the_interval_at_which_an_engine_takes_them_in(catalogs: Catalogs) -> None:
+    server = {"model": "meta-llama/Llama-3.1-70B-Instruct", "tp": 4, "num_gpus": 4, "output_tokens": 2000}
+    for engine, share in (("SGLang", 0.5), ("TensorRT-LLM", 1.0)):
+        at_once, at_intervals = predicted(
+            catalogs,
+            {**server, "engine": engine, "engine_version": "", "admission_interval_steps": 0},
+            {**server, "engine": engine, "engine_version": "", "admission_interval_steps": 20},
+        ).to_dict("records")
+        steps = (at_intervals["pred_ttft_ms_mean"] - at_once["pred_ttft_ms_mean"]) / at_once["pred_tpot_ms_mean"]
+        assert 0.8 * share * 20 < steps < 1.2 * share * 20
+        # prompts that are taken in together read the weights once
+        assert at_intervals["pred_tpot_ms_mean"] < at_once["pred_tpot_ms_mean"]
+
+
+def test_bursts_wait_longer_and_speculation_is_refused_by_name(catalogs: Catalogs) -> None:
+    load = {"load_type": "request_rate", "load_value": 8}
+    poisson, bursts = predicted(catalogs, {**load, "arrival_cv2": ""}, {**load, "arrival_cv2": 8}).to_dict("records")
+    assert one(catalogs, **load)["pred_ttft_ms_mean"] == poisson["pred_ttft_ms_mean"] < bursts["pred_ttft_ms_mean"]
+    assert bursts["pred_ttft_ms_p99"] > poisson["pred_ttft_ms_p99"]
+    assert one(catalogs, speculation="none")["pred_status"] == "ok"
+    assert "speculative decoding" in one(catalogs, speculation="eagle3:3")["pred_reason"]

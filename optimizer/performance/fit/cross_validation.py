@@ -59,7 +59,7 @@ def held_out_errors(fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int
         errors=np.concatenate(
             [
                 *cross_validated_errors(fitted, x, folds[:-1]),
-                *cross_validated_errors(fitted, x, folds[-1:], fitted.as_asked()),
+                *cross_validated_errors(fitted, x, folds[-1:], fitted.for_strangers()),
             ],
             axis=1,
         ),

@@ -134,8 +134,14 @@ class FitProblem:
     group: Names
 
     def as_asked(self) -> "FitProblem":
-        """The same rows for one who knows nothing of how their sources ran them."""
+        """The same rows with the engines' own constants, none of their sources'; flags that they state are known."""
         return replace(self, deployments=self.asked)
+
+    def for_strangers(self) -> "FitProblem":
+        """The same rows for one who knows nothing of how their sources ran them."""
+        layout = self.asked.setup.layout
+        default = replace(layout, admission_interval=np.zeros_like(layout.admission_interval))
+        return replace(self, deployments=replace(self.asked, setup=replace(self.asked.setup, layout=default)))
 
     def take(self, rows: Ints) -> "FitProblem":
         """Some of the measured rows, in the given order."""

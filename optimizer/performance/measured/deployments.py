@@ -14,6 +14,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
+from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import NAMES, Columns, Setup, gather_columns
 from optimizer.performance.physics.steady_state import ReplicaModel, TokenMix, replica_model
@@ -97,6 +98,7 @@ def columns_of(table: DeploymentTable, rows: Ints) -> Columns:
         "expert_parallel": np.nan_to_num(table.numbers["ep"][rows]) > 1,
         "max_num_seqs": np.nan_to_num(table.numbers["max_num_seqs"][rows]),
         "memory_share": np.nan_to_num(table.numbers["memory_share"][rows]),
+        "admission_interval_steps": np.nan_to_num(table.numbers["admission_interval_steps"][rows]),
     }
 
 
@@ -113,6 +115,7 @@ def _under_load(table: DeploymentTable, setup: Setup, rows: Ints) -> Deployments
         cached_tokens=cached[:, None],
         output_tokens=numbers["output_tokens"][:, None],
         share=np.ones((len(rows), 1)),
+        arrivals=ArrivalVariation(given_or(numbers["arrival_cv2"], 1.0), np.where(counted, np.inf, value)),
     )
     return Deployments(setup, demand, load, value / busy, numbers["num_requests"] / busy, busy)
 

@@ -15,6 +15,7 @@ from optimizer.performance.candidates.predict import bisect, max_others
 from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, served_speed
 from optimizer.performance.physics.steady_state import (
     ReplicaModel,
+    admission_steps,
     at_concurrency,
     prefill_per_prompt,
     rate_at,
@@ -86,12 +87,14 @@ def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
     """The fixed point at which as many of the `resident` (n,) sequences decode as the time spent decoding implies."""
     constants, steps, output = replica.setup.constants, replica.steps, replica.demand.mean_output
     others, after_first = (resident - 1) / resident, _tokens_after_first(replica)
+    # with one other, some sequence runs nearly always
+    waited = constants["waited_steps_closed"] * others + admission_steps(replica) * np.minimum(resident - 1, 1.0)
     decoding = resident
     for _ in range(_ROUNDS):
         step = steps.decode(1 + (decoding - 1) * (resident > 1)).total
         prefill = prefill_per_prompt(replica, decoding, steps.decode(decoding))
         tpot = step + prefill * decoding * others / np.maximum(output - 1, 1.0)
-        first_token = replica.first_token[:, 0] + constants["waited_steps_closed"] * step * others
+        first_token = replica.first_token[:, 0] + waited * step
         total = first_token + after_first * tpot
         decoding = np.maximum(resident * after_first * tpot / total, np.minimum(resident, 1.0))
     return _Cycle(prefill, first_token, tpot, total)

@@ -68,6 +68,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "expert_format_factor": PRECISION,
     "waited_steps_closed": ENGINE,
     "waited_steps_open": ENGINE,
+    "admission_wait_share": (("engine",), ()),
     "prefill_queue_factor": (("engine",), ()),
     "prefill_wave_mean_share": (("lengths",), ()),
     "prefill_wave_median_share": (("lengths",), ()),

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.performance.physics.row_arrays import RowArrays
 
 STATISTICS: Final = ("mean", "p50", "p90", "p95", "p99")
 QUANTILES: Final = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
@@ -42,16 +43,16 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class ArrivalVariation:
-    """How unevenly the requests of a workload arrive, of which a replica is sent a part.
+class ArrivalVariation(RowArrays):
+    """How unevenly the requests of a workload arrive, of which a replica is sent a part; of all rows, or (n,).
 
     Attributes:
         cv2: Squared variation of the gaps between the workload's requests; 1 is Poisson.
         rate_per_s: Of all its requests at the peak.
     """
 
-    cv2: float = 1.0
-    rate_per_s: float = math.inf
+    cv2: float | Floats = 1.0
+    rate_per_s: float | Floats = math.inf
 
     def of_replica(self, rate_per_s: Floats) -> Floats:
         """Squared variation of the gaps at a replica that is sent so many requests a second, (n,).

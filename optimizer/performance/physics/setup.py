@@ -59,6 +59,7 @@ class Configuration(NamedTuple):
     expert_parallel: bool = False
     max_num_seqs: int = ENGINE_DEFAULT
     memory_share: float = ENGINE_DEFAULT
+    admission_interval_steps: int = ENGINE_DEFAULT
     lengths: str = ""
 
 
@@ -146,6 +147,8 @@ class Layout(RowArrays):
     max_num_seqs: Floats
     max_batched_tokens: Floats
     memory_utilization: Floats
+    admission_interval: Floats
+    """Steps between which the engine takes in the prompts that wait; 0 where it does so before every step."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,7 @@ def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorica
         max_num_seqs=np.where(stated > ENGINE_DEFAULT, stated, settings["max_num_seqs"]),
         max_batched_tokens=settings["max_num_batched_tokens"],
         memory_utilization=np.where(share > ENGINE_DEFAULT, share, settings["memory_utilization"]),
+        admission_interval=np.asarray(columns["admission_interval_steps"], dtype=np.float64),
     )
 
 

@@ -161,10 +161,12 @@ class OperatingPoint:
 def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts) -> Floats:
     """Seconds that each prompt takes from `sequences` (n,) running ones whose decode step is `step`, (n,).
 
-    A step ends sequences/output requests and admits as many: beyond one, prompts are prefilled together.
+    A step ends sequences/output requests and admits as many, after an interval those of all its steps: beyond one,
+    prompts are prefilled together.
     """
     demand, steps = replica.demand, replica.steps
-    together, new = np.maximum(sequences / demand.mean_output, 1.0), demand.mean(demand.new_tokens)
+    interval = np.maximum(replica.setup.layout.admission_interval, 1.0)
+    together, new = np.maximum(interval * sequences / demand.mean_output, 1.0), demand.mean(demand.new_tokens)
     work = replica.mean_attention + steps.shared_prefill(new, together, sequences, step)
     return work * steps.held_up(sequences / demand.mean_output, chunks_of(replica.setup, new))
 
@@ -227,7 +229,16 @@ def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floa
 
     Of Poisson many others there is any with probability 1 − exp(−b).
     """
-    return replica.setup.constants["waited_steps_open"] * step * -np.expm1(-running)
+    steps = replica.setup.constants["waited_steps_open"] + admission_steps(replica)
+    return steps * step * -np.expm1(-running)
+
+
+def admission_steps(replica: ReplicaModel) -> Floats:
+    """Steps that a prompt waits until a running engine looks for prompts, (n,).
+
+    Half of the interval where it looks every so many steps, all of it where the first prompt that waits begins it.
+    """
+    return replica.setup.constants["admission_wait_share"] * replica.setup.layout.admission_interval
 
 
 def _joint(name: str, first: Wait, second: Wait) -> Floats:
