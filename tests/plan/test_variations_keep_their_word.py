@@ -13,6 +13,7 @@ from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.breakpoints import price_breakpoints
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Breakpoint
@@ -137,3 +138,18 @@ def test_a_price_that_uses_up_the_budget_leaves_no_plan(market_of: Callable[...,
         for factor, possible in ((0.999, True), (1.001, False)):
             moved = priced(few, each.field, Decimal(str(each.holds_to * factor)))
             assert (monthly_cost(tight, moved) is not None) == possible
+
+
+def test_where_no_latency_is_promised_a_variation_may_stand_on_shared_gpus(market_of: Callable[..., Catalogs]) -> None:
+    batch = {"name": "batch", "model": "llama-3.1-8b", "requests_per_second": 9, "slo": {}}
+    policy = {"sellers": ["shared"], "unmeasured_performance": "accept"}
+    workloads = [{**batch, "input_tokens": 900, "output_tokens": 200, "min_quality": 0.99}]
+    asked = Scenario.model_validate({"name": "unhurried", "workloads": workloads, "policy": policy})
+    other = with_field(asked, "workloads[batch].min_quality", 0.9)
+    few = market_of("packet-ai")
+    inquiry = Inquiry.of(asked, few)
+    admitted = inquiry.changed(other).market.admitted
+    assert admitted.any()
+    assert admitted.tolist() == Inquiry.of(other, few).market.admitted.tolist()
+    # and what was left to few offers stays with them
+    assert not restricted(inquiry, ()).changed(other).market.admitted.any()
