@@ -153,9 +153,9 @@ def _served_by(workload: Workload, model: str) -> Workload:
     return workload.model_copy(update={"model": model, "alternatives": ()}) if workload.alternatives else workload
 
 
-def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
-    """The same configurations under other service levels or another confidence."""
-    limits = limits_of(workload, margins(catalogs, options.configurations, confidence), options.network_ms)
+def re_rated(options: WorkloadOptions, workload: Workload, margins_of_rows: Margins) -> WorkloadOptions:
+    """The same configurations under other service levels or with the margins of another confidence."""
+    limits = limits_of(workload, margins_of_rows, options.network_ms)
     held = replace(limits, counted_share=options.limits.counted_share)
     return _predicted(replace(options, workload=workload, limits=held), [known.pool for known in options.pools])
 

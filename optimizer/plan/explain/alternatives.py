@@ -29,7 +29,7 @@ from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fields import Outcome
-from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.fleet import Outline, PlannedFleet
 
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
@@ -123,24 +123,23 @@ def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Itera
         return
     asked = inquiry.under_policy(availability="none", survive={"loss_of": (*policy.losses, "instance")})
     own = left_with(asked, [purchase.offer for purchase in chosen.purchases])
-    timed = replace(asked, clock=within)
-    change, known, settled = "so that any one instance may fail", None, False
+    timed, change = replace(asked, clock=within), "so that any one instance may fail"
+    known: Answer | None = None
+    settled = False
     try:
-        for few, keep in ((own, _running(own, chosen)), (replace(own, clock=within), None), (timed, None)):
-            answer = solved_for_least_cost(few, keep, None if known is None else less_than(_cost_usd(known)))
-            known = answer if known is None or _cost_usd(known) is None or _cost_usd(answer) is not None else known
-        settled = answer.solution.outcome in ("optimal", "infeasible")
-        # among all candidates, of which the plan's own are some
+        known = solved_for_least_cost(own, _running(own, chosen))
+        for few in (replace(own, clock=within), timed):
+            cost_usd = known.solution.cost_usd_per_month
+            answer = solved_for_least_cost(few, known_usd=less_than(cost_usd))
+            known = known if cost_usd is not None and answer.solution.cost_usd_per_month is None else answer
+            settled = few is timed and answer.solution.outcome in ("optimal", "infeasible")
+        # among all candidates, of which those that were looked at first are some
         known = simplified(replace(known, inquiry=replace(timed, options=known.inquiry.options)))
     except LimitReached as reached:
-        if known is None or _cost_usd(known) is None:
+        if known is None or known.solution.cost_usd_per_month is None:
             yield without_plan("availability", change, "unproven", f"not compared, {reached}")
             return
     yield told("availability", change, chosen, known, at_most=not settled)
-
-
-def _cost_usd(answer: Answer) -> float | None:
-    return answer.solution.cost_usd_per_month
 
 
 def _running(inquiry: Inquiry, chosen: PlannedFleet) -> tuple[Flags, ...]:
@@ -246,8 +245,9 @@ def told(
     Where only some plans were looked at it costs that `at_most`.
     """
     found = answer.solution.outcome
+    other: Outline = chosen
     if admits_more and found in NONE_CHEAPER:
-        found, other = NONE_CHEAPER[found], chosen
+        found = NONE_CHEAPER[found]
     elif found not in ("optimal", "feasible"):
         return without_plan(kind, change, found, "no plan meets the scenario")
     else:
