@@ -11,8 +11,8 @@ from optimizer.cli import signals
 
 NO_OUTPUT: Final = 2
 YOUNG_OBJECTS: Final = 10_000
-"""Objects more than before at which Python looks for circles among them: at its own 700 it looks again and again through
-libraries and catalogs, which stay, for a tenth of a command's time."""
+"""Objects more than before at which Python looks for circles among them: at its own 700 it looks through libraries and
+catalogs, which stay, again and again, for a tenth of a command's time."""
 
 STANDARD_ERROR: Final = 2
 """As the system counts what is open."""

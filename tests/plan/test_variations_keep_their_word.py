@@ -163,7 +163,7 @@ def test_where_no_latency_is_promised_a_variation_may_stand_on_shared_gpus(marke
     [
         {"pricing_terms": ("on_demand", "reserved_1y", "reserved_3y", "committed")},
         {"consumer_gpus": True},
-        {"price_confidence": ("high", "medium", "low", "seed")},
+        {"price_confidence": ("listed", "derived", "seed")},
         {"max_gpus": 64, "quotas": ()},
     ],
 )
