@@ -38,8 +38,9 @@ from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import Simplicity
 from optimizer.plan.variants.by_api import by_api
 
-SHARE_OF_AVAILABILITY = 0.3
-"""Of what is left for comparisons, for the plan that survives a lost instance, which may take long to prove."""
+SHARE_OF_AVAILABILITY = 0.15
+"""Of what is left for comparisons, for a plan that survives a lost instance and runs what this one does not: it may
+take long to prove."""
 
 
 def explained(

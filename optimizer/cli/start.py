@@ -1,5 +1,6 @@
 """Where `optimizer` starts: an interrupt ends it at once and in words, whatever is being imported or solved."""
 
+import gc
 import os
 import sys
 import threading
@@ -9,6 +10,10 @@ from typing import Final, NoReturn
 from optimizer.cli import signals
 
 NO_OUTPUT: Final = 2
+YOUNG_OBJECTS: Final = 10_000
+"""Objects more than before at which Python looks for circles among them: at its own 700 it looks through libraries and
+catalogs, which stay, again and again, for a tenth of a command's time."""
+
 STANDARD_ERROR: Final = 2
 """As the system counts what is open."""
 
@@ -16,6 +21,7 @@ STANDARD_ERROR: Final = 2
 def main() -> NoReturn:
     """Runs the command line until it ends or a signal ends it."""
     code: str | int | None = 0
+    gc.set_threshold(YOUNG_OBJECTS)
     try:
         _let_complain()
         signals.listen()

@@ -138,7 +138,12 @@ def search_no_more(problem: Problem, state: SearchState, most: Complexity) -> Si
 
     None where that would take long to know.
     """
-    part, asked = _within_cutoff(problem, state)
+    if problem.traffic.periods > 1:
+        part, asked = _within_cutoff(problem, state)
+    else:
+        # a single search leaves out by itself what is too dear, of the few that nothing replaces
+        part = compacted(problem, undominated(held_to(problem, most)))
+        asked = _within_budget(part.problem, state)
     held = held_to(asked, most)
     if _takes_long(held):
         return Simplest(None, proven=False)
@@ -153,7 +158,7 @@ def _within_cutoff(problem: Problem, state: SearchState) -> tuple[Sorted, Proble
     Where the cost is a row of the program, what is too dear is ruled out without looking for the cheapest of it.
     """
     part = compacted(problem, affordable_candidates(problem, state))
-    return part, _within_budget(part.problem, state.cutoff_usd_per_hour * HOURS_PER_MONTH * (1 + EQUAL_COST))
+    return part, _within_budget(part.problem, state)
 
 
 def _takes_long(problem: Problem) -> bool:
@@ -162,9 +167,10 @@ def _takes_long(problem: Problem) -> bool:
     return problem.traffic.periods > 1 and int(undominated(problem).sum()) * problem.traffic.periods > most
 
 
-def _within_budget(problem: Problem, most_usd_per_month: float) -> Problem:
-    """The problem where plans cost at most so much, or as much as its own budget if that is less."""
+def _within_budget(problem: Problem, state: SearchState) -> Problem:
+    """The problem where plans cost at most the state's cutoff, or as much as its own budget if that is less."""
     own = problem.limits.max_monthly_usd
+    most_usd_per_month = state.cutoff_usd_per_hour * HOURS_PER_MONTH * (1 + EQUAL_COST)
     least = most_usd_per_month if own is None else min(own, most_usd_per_month)
     return replace(problem, limits=replace(problem.limits, max_monthly_usd=least))
 

@@ -100,6 +100,10 @@ class Solution:
         reason = _CUT_SHORT["unproven"].format(limit=limit)
         return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=None, ended_by=limit)
 
+    def none_cheaper(self) -> "Solution":
+        """That no plan costs less than one that is known."""
+        return replace(self, outcome="infeasible", reason=_REASON["infeasible"], cost_usd_per_month=None)
+
     def above(self, bound_usd_per_month: float, ended_by: Limit | None) -> "Solution":
         """The same plan where no plan of a problem with more choices costs less than a bound."""
         cost = self.cost_usd_per_month or 0.0

@@ -3,16 +3,20 @@
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from support.scenarios import monthly_cost
 
 from optimizer import optimize
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import availability, compared, told
 from optimizer.plan.explain.breakpoints import price_breakpoints
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Breakpoint
@@ -137,3 +141,50 @@ def test_a_price_that_uses_up_the_budget_leaves_no_plan(market_of: Callable[...,
         for factor, possible in ((0.999, True), (1.001, False)):
             moved = priced(few, each.field, Decimal(str(each.holds_to * factor)))
             assert (monthly_cost(tight, moved) is not None) == possible
+
+
+def test_where_no_latency_is_promised_a_variation_may_stand_on_shared_gpus(market_of: Callable[..., Catalogs]) -> None:
+    batch = {"name": "batch", "model": "llama-3.1-8b", "requests_per_second": 9, "slo": {}}
+    policy = {"sellers": ["shared"], "unmeasured_performance": "accept"}
+    workloads = [{**batch, "input_tokens": 900, "output_tokens": 200, "min_quality": 0.99}]
+    asked = Scenario.model_validate({"name": "unhurried", "workloads": workloads, "policy": policy})
+    other = with_field(asked, "workloads[batch].min_quality", 0.9)
+    few = market_of("packet-ai")
+    inquiry = Inquiry.of(asked, few)
+    admitted = inquiry.changed(other).market.admitted
+    assert admitted.any()
+    assert admitted.tolist() == Inquiry.of(other, few).market.admitted.tolist()
+    # and what was left to few offers stays with them
+    assert not restricted(inquiry, ()).changed(other).market.admitted.any()
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [
+        {"pricing_terms": ("on_demand", "reserved_1y", "reserved_3y", "committed")},
+        {"consumer_gpus": True},
+        {"price_confidence": ("listed", "derived", "seed")},
+        {"max_gpus": 64, "quotas": ()},
+    ],
+)
+def test_what_more_would_save_is_what_a_search_that_knows_no_plan_finds(few: Catalogs, wider: dict[str, Any]) -> None:
+    answer = solved(Inquiry.of(Scenario.model_validate(SCENARIO), few))
+    chosen, beside = read_back(answer), answer.inquiry.beside_a_plan(Clock(), answer.complexity).for_comparison()
+    asked = beside.under_policy(**wider)
+    from_below = compared("wider", "with more", chosen, lambda: asked, admits_more=True)
+    assert from_below == told("wider", "with more", chosen, solved(asked), admits_more=True)
+
+
+def test_what_a_lost_instance_costs_is_the_cheapest_plan_that_survives_it(few: Catalogs) -> None:
+    answer = solved(Inquiry.of(Scenario.model_validate(SCENARIO), few))
+    chosen, beside = read_back(answer), answer.inquiry.beside_a_plan(Clock(), answer.complexity).for_comparison()
+    (row,) = availability(beside, Clock(), chosen)
+    surviving = solved(beside.under_policy(survive={"loss_of": ("instance",)}))
+    assert row.outcome == "optimal"
+    assert row == told(row.kind, row.change, chosen, surviving)
+    # and where no time is left for other plans, more of what this one runs
+    (at_most,) = availability(beside, Clock(0.0), chosen)
+    assert at_most.outcome == "feasible"
+    assert "at most" in at_most.text
+    assert at_most.monthly_cost_usd is not None
+    assert at_most.monthly_cost_usd >= (row.monthly_cost_usd or 0)

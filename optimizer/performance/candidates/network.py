@@ -1,16 +1,15 @@
 """How long the network takes from a workload's users to each offer, and configurations told apart by it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.enumeration import Kind
 from optimizer.performance.market.supply import Supply
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.setup import Configuration
 
 
 def network_ms(workload: Workload, offers: Supply) -> Floats:
@@ -55,21 +54,30 @@ def fits_of(kinds: Sequence[Kind], offers: Supply, distance_ms: Floats) -> Flags
 
 
 def told_apart_by_distance(
-    pairs: Sequence[tuple[Configuration, Kind]], offers: Supply, distance_ms: Floats
-) -> list[tuple[Configuration, Kind]]:
-    """Every configuration once for each distance at which an offer could hold it; once where none is known."""
+    kind: Categorical[Kind], offers: Supply, distance_ms: Floats
+) -> tuple[Ints, Categorical[Kind]]:
+    """(P,) a row for each distance at which an offer could hold a configuration, one where none is known; their kinds.
+
+    Args:
+        kind: Of each configuration, wherever it stands.
+        offers: What is offered.
+        distance_ms: (O,) as `network_ms` tells.
+    """
     if not np.any(distance_ms):
-        return list(pairs)
-    away = _distances([kind for _, kind in pairs], offers, distance_ms)
-    return [(configuration, kind._replace(network_ms=ms)) for configuration, kind in pairs for ms in away[kind]]
+        return np.arange(len(kind.codes)), kind
+    distances = _distances(kind.categories, offers, distance_ms)
+    apart = tuple(
+        each._replace(network_ms=ms) for each, own in zip(kind.categories, distances, strict=True) for ms in own
+    )
+    # kind -> how many distances, and the first of its kinds apart; then the same of configurations
+    count = np.array([len(own) for own in distances])
+    first, rows_of = (np.cumsum(count) - count)[kind.codes], count[kind.codes]
+    rows = np.repeat(np.arange(len(kind.codes)), rows_of)
+    number = np.arange(len(rows)) - np.repeat(np.cumsum(rows_of) - rows_of, rows_of)
+    return rows, Categorical(apart, first[rows] + number)
 
 
-def _distances(kinds: Sequence[Kind], offers: Supply, distance_ms: Floats) -> Mapping[Kind, Sequence[float]]:
+def _distances(kinds: Sequence[Kind], offers: Supply, distance_ms: Floats) -> list[list[float]]:
     """Distinct distances of the offers that each kind fits, ascending; 0 alone where none is known."""
-    distinct = list(dict.fromkeys(kinds))
-    anywhere = fits_of(distinct, offers, np.zeros(len(distance_ms)))
-    known = ~np.isnan(distance_ms)
-    return {
-        kind: np.unique(distance_ms[fits & known]).tolist() or [0.0]
-        for kind, fits in zip(distinct, anywhere, strict=True)
-    }
+    anywhere, known = fits_of(kinds, offers, np.zeros(len(distance_ms))), ~np.isnan(distance_ms)
+    return [np.unique(distance_ms[fits & known]).tolist() or [0.0] for fits in anywhere]

@@ -153,9 +153,9 @@ def _served_by(workload: Workload, model: str) -> Workload:
     return workload.model_copy(update={"model": model, "alternatives": ()}) if workload.alternatives else workload
 
 
-def re_rated(options: WorkloadOptions, workload: Workload, confidence: float, catalogs: Catalogs) -> WorkloadOptions:
-    """The same configurations under other service levels or another confidence."""
-    limits = limits_of(workload, margins(catalogs, options.configurations, confidence), options.network_ms)
+def re_rated(options: WorkloadOptions, workload: Workload, margins_of_rows: Margins) -> WorkloadOptions:
+    """The same configurations under other service levels or with the margins of another confidence."""
+    limits = limits_of(workload, margins_of_rows, options.network_ms)
     held = replace(limits, counted_share=options.limits.counted_share)
     return _predicted(replace(options, workload=workload, limits=held), [known.pool for known in options.pools])
 
@@ -227,39 +227,41 @@ def mix_of(workload: Workload, positions: Sequence[int], share: Floats) -> Mix:
 
 
 def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
+    """Each configuration is looked up once, then stands in a row for each distance at which an offer could hold it."""
     workload = variant.workload
     distance_ms = network_ms(workload, offers)
     pairs = configurations_of(workload.model, catalogs, offers.widest(), policy)
-    pairs = told_apart_by_distance(pairs, offers, distance_ms)
-    configurations = tuple(configuration for configuration, _ in pairs)
-    setup = gather(catalogs, configurations)
+    configurations, anywhere = tuple(each for each, _ in pairs), Categorical.of([kind for _, kind in pairs])
+    setup, slower = gather(catalogs, configurations), margins(catalogs, configurations, policy.confidence)
     quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
+    memory = memory_use(setup)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
-    kind, memory = Categorical.of([kind for _, kind in pairs]), memory_use(setup)
     longest = np.array([float(item.input_tokens + item.output_tokens) for item in workload.classes()])
     room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
     measured = pipeline_measured(catalogs, configurations)
-    fixed["pipeline"] = needless_stages(configurations, kind, room & ~fixed["divisibility"], measured)
+    fixed["pipeline"] = needless_stages(configurations, anywhere, room & ~fixed["divisibility"], measured)
     if policy.unmeasured_performance == "reject":
         fixed["measured"] = unmeasured(catalogs, configurations)
     if workload.unknown_quality == "reject" and not workload.has_quality_floor:
         fixed["published"] = np.array([estimate is None for estimate in quality], dtype=np.bool_)
+    fixed["engine_calibrated"] = ~setup.constants.known
+    rows, kind = told_apart_by_distance(anywhere, offers, distance_ms)
     network = kind.by_row([each.network_ms for each in kind.categories])
     allowed = permitted(workload, offers) & ~np.isnan(distance_ms)
     options = WorkloadOptions(
         **vars(variant),
         model=catalogs.model(workload.model),
-        limits=limits_of(workload, margins(catalogs, configurations, policy.confidence), network),
-        configurations=configurations,
+        limits=limits_of(workload, slower.take(rows), network),
+        configurations=tuple(configurations[row] for row in rows.tolist()),
         kind=kind.codes,
         kinds=kind.categories,
         fits=fits_of(kind.categories, offers, distance_ms) & allowed,
         permitted=allowed,
         gpus_per_replica=kind.by_row([each.gpus for each in kind.categories], np.int64),
-        setup=setup,
-        memory=memory,
-        quality=quality,
-        fixed=fixed | {"engine_calibrated": ~setup.constants.known},
+        setup=setup.take(rows),
+        memory=memory.take(rows),
+        quality=tuple(quality[row] for row in rows.tolist()),
+        fixed={name: failed[rows] for name, failed in fixed.items()},
         pools=(),
         simplices=simplices_of(workload),
     )

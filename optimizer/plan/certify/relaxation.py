@@ -5,7 +5,7 @@ draws, what one instance holds, what all of an offer is credited with, and every
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -40,6 +40,34 @@ class Relaxed:
     instances: dict[int, float]
     replicas: dict[int, float]
     prices: dict[str, float]
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What replicas of an offer may be sent, and what their answers cost to send.
+
+    Attributes:
+        kept: Share of the replicas that are left.
+        utilization: Share of a replica's rate that may be used.
+        spare: Replicas whose rate is not counted on.
+        egress: USD a request, by mix.
+    """
+
+    kept: float
+    utilization: Fraction
+    spare: int
+    egress: Mapping[str, object]
+
+    @classmethod
+    def of(cls, problem: Stated, offer: int) -> "_Terms":
+        """As long as nothing is lost."""
+        egress = problem.offers[offer].get("egress_usd_per_request", {})
+        return cls(1.0, Fraction(problem.limits["max_utilization"]), problem.spare, egress)
+
+    @classmethod
+    def after_loss(cls, kept: float) -> "_Terms":
+        """With no reserve, and at no cost, since a loss does not last."""
+        return cls(kept, Fraction(1), 0, {})
 
 
 @dataclass(eq=False)
@@ -133,7 +161,7 @@ class _Rows:
         for o in self.instances:
             kept = self._kept(o, loss)
             if kept and (loss or problem.may_serve(o)):
-                flows |= self._flows(o, kept, after_loss=loss is not None)
+                flows |= self._flows(o, _Terms.after_loss(kept) if loss else _Terms.of(problem, o))
         served = defaultdict[str, list[tuple[int, float]]](list)
         mixes = [(column, m) for (_, m), column in flows.items()]
         apis = [a for a in range(len(problem.apis)) if not loss or a not in loss.apis]
@@ -150,33 +178,54 @@ class _Rows:
         most = self.region.most_instances.get(offer)
         return (1.0 if most is None else 1.0 - 1.0 / most) if loss.one else 0.0
 
-    def _flows(self, o: int, kept: float, after_loss: bool) -> dict[tuple[int, int], int]:
+    def _flows(self, o: int, terms: _Terms) -> dict[tuple[int, int], int]:
         """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw."""
-        problem, flows = self.problem, dict[tuple[int, int], int]()
-        utilization = Fraction(1) if after_loss else Fraction(problem.limits["max_utilization"])
-        spare = 0 if after_loss else problem.spare
-        egress = {} if after_loss else problem.offers[o].get("egress_usd_per_request", {})
-        of_mix = defaultdict[int, list[int]](list)
-        dense = defaultdict[int, float](float)
+        flows, drawn = dict[tuple[int, int], int](), dict[tuple[int, int], float]()
         for c in self.there[o]:
-            rates, shared = problem.candidates[c]["rates_per_s"], []
-            for key, rate in rates.items():
-                m, reach = int(key), problem.reach[int(key)]
-                drawn = kept * float(most_drawn(rate, utilization, spare, reach, self.region.most_replicas.get(c)))
-                usd = self._usd(egress.get(key, 0)) * SECONDS_PER_HOUR * float(reach)
-                flow = flows[c, m] = self.model.column(usd)
-                self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn / float(reach))])
-                shared.append((flow, float(reach / (utilization * rate)) / kept))
-                of_mix[m].append(flow)
-                dense[m] = max(
-                    dense[m], drawn / float(reach) * (problem.offers[o]["gpus"] // problem.candidates[c]["gpus"])
-                )
-            if len(shared) > 1:
-                self.model.row(-np.inf, 0.0, [*shared, (self.replicas[c], -1.0)])
-        for m, columns in of_mix.items():
-            if dense[m] > 1.0:
-                self.model.row(-np.inf, 0.0, [*((flow, 1.0) for flow in columns), (self.instances[o], -1.0)])
+            of_mix = self._drawn(c, terms)
+            columns = {m: self.model.column(self._sending_usd(m, terms)) for m in of_mix}
+            self._draw(c, columns, of_mix)
+            self._share(c, columns, terms)
+            flows |= {(c, m): column for m, column in columns.items()}
+            drawn |= {(c, m): share for m, share in of_mix.items()}
+        self._reach(o, flows, drawn)
         return flows
+
+    def _drawn(self, c: int, terms: _Terms) -> dict[int, float]:
+        """By mix the most that a replica is sent of it, in shares of its reach."""
+        most = self.region.most_replicas.get(c)
+        rates = {int(m): rate for m, rate in self.problem.candidates[c]["rates_per_s"].items()}
+        reach = {m: self.problem.reach[m] for m in rates}
+        per_s = {m: most_drawn(rate, terms.utilization, terms.spare, reach[m], most) for m, rate in rates.items()}
+        return {m: terms.kept * float(drawn) / float(reach[m]) for m, drawn in per_s.items()}
+
+    def _sending_usd(self, m: int, terms: _Terms) -> float:
+        """USD an hour of sending the answers to all of a mix's reach."""
+        return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * float(self.problem.reach[m])
+
+    def _draw(self, c: int, columns: dict[int, int], drawn: dict[int, float]) -> None:
+        """Each mix that a candidate is sent within what its replicas draw of it."""
+        for m, flow in columns.items():
+            self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn[m])])
+
+    def _share(self, c: int, columns: dict[int, int], terms: _Terms) -> None:
+        """All mixes that a candidate is sent within its replicas, which each mix takes up by what it asks of one."""
+        if len(columns) < 2:
+            return
+        rates = self.problem.candidates[c]["rates_per_s"]
+        replicas = {m: self.problem.reach[m] / (terms.utilization * rates[str(m)]) for m in columns}
+        taken = [(flow, float(replicas[m]) / terms.kept) for m, flow in columns.items()]
+        self.model.row(-np.inf, 0.0, [*taken, (self.replicas[c], -1.0)])
+
+    def _reach(self, o: int, flows: dict[tuple[int, int], int], drawn: dict[tuple[int, int], float]) -> None:
+        """Each mix that an offer is sent within its reach for each instance, where one would hold more than that."""
+        gpus, columns = self.problem.offers[o]["gpus"], defaultdict[int, list[int]](list)
+        dense = defaultdict[int, float](float)
+        for (c, m), flow in flows.items():
+            columns[m].append(flow)
+            dense[m] = max(dense[m], drawn[c, m] * (gpus // self.problem.candidates[c]["gpus"]))
+        for m in (m for m in columns if dense[m] > 1.0):
+            self.model.row(-np.inf, 0.0, [*((flow, 1.0) for flow in columns[m]), (self.instances[o], -1.0)])
 
     def _limit(self, flows: dict[tuple[int, int], int]) -> None:
         """Caps on instances, and shares of the requests."""

@@ -1,11 +1,11 @@
 """Other plans beside the chosen one, each solved to its own optimum: next best, opted in, and rules of thumb."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from operator import attrgetter
-from typing import get_args
+from typing import Final, get_args
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.narrowing import restricted
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.narrowing import left_with
+from optimizer.plan.question.simplifying import simplified
+from optimizer.plan.question.solving import less_than, solved, solved_for_least_cost
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
@@ -33,6 +34,9 @@ from optimizer.plan.record.fleet import Outline, PlannedFleet
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
+NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unproven": "feasible"}
+"""What it says of a known plan that none cheaper was found."""
+
 _WHAT_RUNS = attrgetter("engine", "model", "gpu", "precision", "tensor_parallel", "pipeline_parallel")
 
 
@@ -111,18 +115,31 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
 def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Iterator[Alternative]:
     """What surviving the loss of any instance would cost, where no promise includes it yet.
 
-    Where that is not known within a part of the clock, what it costs at most, with more of what the plan buys.
+    Most plans survive it soonest with more of what they run, or buy: what that costs leaves few candidates for all
+    others. Where it is not known within a part of the clock that nothing costs less, it is what it costs at most.
     """
     policy = inquiry.scenario.policy
-    if chosen.deployments and not {"instance", "region", "provider"} & set(policy.losses):
-        losses = {"availability": "none", "survive": {"loss_of": (*policy.losses, "instance")}}
-        own = restricted(inquiry, [purchase.offer for purchase in chosen.purchases])
-        change = "so that any one instance may fail"
-        found = compared("availability", change, chosen, partial(replace(inquiry, clock=within).under_policy, **losses))
-        if found.outcome == "unproven":
-            more = partial(own.under_policy, **losses)
-            found = compared("availability", change, chosen, more, _running(own, chosen), at_most=True)
-        yield found
+    if not chosen.deployments or {"instance", "region", "provider"} & set(policy.losses):
+        return
+    asked = inquiry.under_policy(availability="none", survive={"loss_of": (*policy.losses, "instance")})
+    own = left_with(asked, [purchase.offer for purchase in chosen.purchases])
+    timed, change = replace(asked, clock=within), "so that any one instance may fail"
+    known: Answer | None = None
+    settled = False
+    try:
+        known = solved_for_least_cost(own, _running(own, chosen))
+        for few in (replace(own, clock=within), timed):
+            cost_usd = known.solution.cost_usd_per_month
+            answer = solved_for_least_cost(few, known_usd=less_than(cost_usd))
+            known = known if cost_usd is not None and answer.solution.cost_usd_per_month is None else answer
+            settled = few is timed and answer.solution.outcome in ("optimal", "infeasible")
+        # among all candidates, of which those that were looked at first are some
+        known = simplified(replace(known, inquiry=replace(timed, options=known.inquiry.options)))
+    except LimitReached as reached:
+        if known is None or known.solution.cost_usd_per_month is None:
+            yield without_plan("availability", change, "unproven", f"not compared, {reached}")
+            return
+    yield told("availability", change, chosen, known, at_most=not settled)
 
 
 def _running(inquiry: Inquiry, chosen: PlannedFleet) -> tuple[Flags, ...]:
@@ -206,7 +223,7 @@ def compared(
 ) -> Alternative:
     """An alternative beside the chosen plan, predicted if it must be, solved, and told as `told` says."""
     try:
-        answer = solved(asked(), keep)
+        answer = solved(asked(), keep, float(chosen.monthly_cost_usd) if admits_more else None)
     except LimitReached as reached:
         return without_plan(kind, change, "unproven", f"not compared, {reached}")
     return told(kind, change, chosen, answer, admits_more=admits_more, at_most=at_most)
@@ -223,17 +240,23 @@ def told(
 ) -> Alternative:
     """A solved alternative beside the chosen plan, in facts and one sentence.
 
-    Where the change `admits_more` the chosen plan is still to be had: one that is simpler and dearer changes nothing.
+    Where the change `admits_more` the chosen plan is still to be had: an answer without a plan knows of none cheaper,
+    and one that is simpler and dearer changes nothing.
     Where only some plans were looked at it costs that `at_most`.
     """
-    if answer.solution.outcome not in ("optimal", "feasible"):
-        return without_plan(kind, change, answer.solution.outcome, "no plan meets the scenario")
-    other: Outline = outlined(answer)
+    found = answer.solution.outcome
+    other: Outline = chosen
+    if admits_more and found in NONE_CHEAPER:
+        found = NONE_CHEAPER[found]
+    elif found not in ("optimal", "feasible"):
+        return without_plan(kind, change, found, "no plan meets the scenario")
+    else:
+        other = outlined(answer)
     if admits_more and other.monthly_cost_usd > chosen.monthly_cost_usd:
         other = chosen
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)
-    outcome: Outcome = "feasible" if at_most else answer.solution.outcome
+    outcome: Outcome = "feasible" if at_most else found
     bounded = "at most " if outcome == "feasible" else ""
     return Alternative(
         kind=kind,

@@ -1,11 +1,12 @@
 """Which requirements cannot hold together: a deletion filter over the scenario's requirements, each test a solve."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from optimizer.inputs.requirements.stated import StatedRequirement, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.fleet import Outline
 
@@ -27,16 +28,16 @@ def conflict_of(inquiry: Inquiry, beside: Iterable[StatedRequirement] = ()) -> t
     out = list(beside)
     candidates = [item for item in waivable(inquiry.scenario) if item not in out]
     everything = [item for item in candidates if item.written]
-    if plan_without(inquiry, [*out, *everything]) is None:
+    if not any_plan_without(inquiry, [*out, *everything]):
         everything = [*everything, *(item for item in candidates if not item.written)]
-        if plan_without(inquiry, [*out, *everything]) is None:
+        if not any_plan_without(inquiry, [*out, *everything]):
             return ()
     conflict = []
     for item in reversed(everything):
-        if plan_without(inquiry, [*out, item]) is None:
-            out.append(item)
-        else:
+        if any_plan_without(inquiry, [*out, item]):
             conflict.append(item)
+        else:
+            out.append(item)
     return tuple(reversed(conflict))
 
 
@@ -45,7 +46,7 @@ def conflicts_of(inquiry: Inquiry) -> Iterator[tuple[StatedRequirement, ...]]:
     found: list[tuple[StatedRequirement, ...]] = []
     while len(found) < MAX_CONFLICTS:
         before = [item for conflict in found for item in conflict]
-        if found and plan_without(inquiry, before) is not None:
+        if found and any_plan_without(inquiry, before):
             break
         further = conflict_of(inquiry, before)
         if not further:
@@ -54,12 +55,21 @@ def conflicts_of(inquiry: Inquiry) -> Iterator[tuple[StatedRequirement, ...]]:
         yield further
 
 
+def any_plan_without(inquiry: Inquiry, left_out: Iterable[StatedRequirement]) -> bool:
+    """Whether there is a plan when those requirements are not asked, whichever of those that cost least."""
+    asked = replace(inquiry, any_of_equals=True).changed(_without(inquiry.scenario, left_out))
+    return solved_for_least_cost(asked).solution.outcome in ("optimal", "feasible")
+
+
 def plan_without(inquiry: Inquiry, left_out: Iterable[StatedRequirement]) -> Outline | None:
     """The cheapest plan when those requirements are not asked; None when there is none."""
-    scenario = inquiry.scenario
+    return plan_of(inquiry, _without(inquiry.scenario, left_out))
+
+
+def _without(scenario: Scenario, left_out: Iterable[StatedRequirement]) -> Scenario:
     for item in left_out:
         scenario = with_field(scenario, item.field, item.without)
-    return plan_of(inquiry, scenario)
+    return scenario
 
 
 def plan_of(inquiry: Inquiry, scenario: Scenario) -> Outline | None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.requirements.stated import shown, with_field
+from optimizer.plan.explain.alternatives import NONE_CHEAPER
 from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry
@@ -53,10 +54,10 @@ def marginal_values(
                 settled = _settled_without_a_solve(at_plan, lever, direction) or (
                     direction == "tighter" and no_dearer(own, lever, chosen, lever.steps[direction])
                 )
-                found = Varied("optimal", chosen) if settled else varied(inquiry, lever.field, lever.steps[direction])
-                yield _marginal_value(
-                    chosen, found.beside(chosen) if direction == "looser" else found, lever, direction
-                )
+                still_there = chosen if direction == "looser" else None
+                value = lever.steps[direction]
+                found = Varied("optimal", chosen) if settled else varied(inquiry, lever.field, value, still_there)
+                yield _marginal_value(chosen, found, lever, direction)
 
 
 def no_dearer(own: Inquiry, lever: Lever, chosen: PlannedFleet, value: float) -> bool:
@@ -70,11 +71,15 @@ def worth_moving(moved: Sequence[Lever], limits: Sequence[MeasuredRequirement]) 
     return tuple(lever for lever in moved if lever.field in binding or is_demand(lever.field))
 
 
-def varied(inquiry: Inquiry, field: str, value: float) -> Varied:
-    """The best plan with one field of the scenario set anew."""
-    answer = solved(inquiry.changed(with_field(inquiry.scenario, field, value)))
-    found = answer.solution.outcome in ("optimal", "feasible")
-    return Varied(answer.solution.outcome, outlined(answer) if found else None)
+def varied(inquiry: Inquiry, field: str, value: float, still_there: Outline | None = None) -> Varied:
+    """The best plan with one field of the scenario set anew; of no more cost than one that is still to be had."""
+    known_usd = None if still_there is None else float(still_there.monthly_cost_usd)
+    answer = solved(inquiry.changed(with_field(inquiry.scenario, field, value)), known_usd=known_usd)
+    outcome = answer.solution.outcome
+    if still_there is not None and outcome in NONE_CHEAPER:
+        return Varied(NONE_CHEAPER[outcome], still_there)
+    found = Varied(outcome, outlined(answer) if outcome in ("optimal", "feasible") else None)
+    return found if still_there is None else found.beside(still_there)
 
 
 def varied_cost_usd(inquiry: Inquiry, field: str, value: float) -> float:

@@ -45,22 +45,30 @@ def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
     failed, alone = np.zeros((2, len(CONFIGURATION_CRITERIA) + len(OFFER_CRITERIA)), dtype=np.int64)
     offer_faults = market.failed.sum(axis=1)
     for choice in options:
-        # (kind, offer) -> (configuration,) offers that could hold it, and those of them that are admitted
-        fits = choice.fits.astype(np.int64)
-        offers, admitted = fits.sum(axis=1)[choice.kind], (fits @ (offer_faults == 0))[choice.kind]
-        # (configuration, offer criterion) offers that fail it, and offers that fail nothing else
-        by_offer = (fits @ market.failed)[choice.kind]
-        by_offer_alone = (fits @ (market.failed & (offer_faults == 1)[:, None]))[choice.kind]
+        # (kind, offer criterion) offers that fail it, and offers that fail nothing else
+        by_offer = _counted(choice.fits, market.failed)
+        by_offer_alone = _counted(choice.fits, market.failed & (offer_faults == 1)[:, None])
+        # (configuration,) offers that could hold it, and those of them that are admitted
+        offers, admitted = (
+            _counted(choice.fits, some[:, None])[choice.kind, 0] for some in (offer_faults >= 0, offer_faults == 0)
+        )
+        of_kind = np.bincount(choice.kind, minlength=len(choice.kinds))
         for pool in choice.pools:
             faults = pool.failed.sum(axis=1)
             evaluated += int(offers.sum())
             kept += int(admitted[faults == 0].sum())
             # (criterion,) candidates: of configurations, then of offers
-            failed += np.concatenate([offers @ pool.failed, by_offer.sum(axis=0)])
+            failed += np.concatenate([offers @ pool.failed, of_kind @ by_offer])
             single = pool.failed & (faults == 1)[:, None]
-            alone += np.concatenate([admitted @ single, by_offer_alone[faults == 0].sum(axis=0)])
+            faultless = np.bincount(choice.kind[faults == 0], minlength=len(choice.kinds))
+            alone += np.concatenate([admitted @ single, faultless @ by_offer_alone])
     rejected = Rejected(total=evaluated - kept, by_reason=_by_name(failed), only_reason=_by_name(alone))
     return Census(evaluated, kept, rejected)
+
+
+def _counted(fits: Flags, failed: Flags) -> Ints:
+    """(kinds, criteria) offers that could hold a kind and fail a criterion; floats count them exactly, and sooner."""
+    return np.rint(fits.astype(np.float64) @ failed.astype(np.float64)).astype(np.int64)
 
 
 def _by_name(counts: Ints) -> dict[str, int]:

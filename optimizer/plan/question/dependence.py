@@ -1,7 +1,12 @@
 """What predictions depend on, so that a changed scenario is predicted again only where it must be."""
 
+from typing import Final
+
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.scenario import POISSON_CV2, Scenario
+
+IN_WORDS: Final = "stated_as"
+"""The field of a workload that tells its demand for people."""
 
 
 def what_is_considered(scenario: Scenario) -> tuple[object, ...]:
@@ -10,7 +15,7 @@ def what_is_considered(scenario: Scenario) -> tuple[object, ...]:
     Not how much is asked for: what one replica sustains does not depend on the demand, unless requests arrive in
     bursts, which the more replicas share the more of them there are.
     """
-    apart = dict.fromkeys(own_fields("levels", "fleet"))
+    apart = dict.fromkeys((*own_fields("levels", "fleet"), IN_WORDS))
     workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
     shared = tuple(w.peak_requests_per_second() for w in scenario.workloads if w.arrival_cv2 != POISSON_CV2)
     return (workloads, shared, *(getattr(scenario.policy, field) for field in sorted(policy_fields("candidates"))))

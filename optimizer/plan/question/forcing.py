@@ -126,7 +126,7 @@ def forced(inquiry: Inquiry, choice: Choice, lifted: Collection[str] = ()) -> In
     for each in inquiry.options:
         on_offer: Flags = np.any(each.fits[:, wanted], axis=1)[each.kind]
         rows = np.flatnonzero(rows_of(choice, each) & on_offer)
-        options.append(_without(taken(each, rows), lifted, inquiry) if len(rows) else taken(each, rows))
+        options.append(_without(taken(each, rows), lifted) if len(rows) else taken(each, rows))
     served = {each.workload.name for each in options if each.configurations}
     if any(workload.name not in served for workload in inquiry.scenario.workloads):
         return None
@@ -137,11 +137,11 @@ def forced(inquiry: Inquiry, choice: Choice, lifted: Collection[str] = ()) -> In
     return replace(inquiry, scenario=scenario, market=replace(inquiry.market, failed=failed), options=tuple(options))
 
 
-def _without(options: WorkloadOptions, lifted: Collection[str], inquiry: Inquiry) -> WorkloadOptions:
+def _without(options: WorkloadOptions, lifted: Collection[str]) -> WorkloadOptions:
     """The options with some criteria not held against them, which needs rates where there were none."""
     names = [name for name in MENDABLE if name in lifted]
     if not names:
         return options
     fixed = {name: np.zeros_like(bad) if name in names else bad for name, bad in options.fixed.items()}
     free = replace(options, fixed=fixed)
-    return re_rated(free, options.workload, inquiry.scenario.policy.confidence, inquiry.catalogs)
+    return re_rated(free, options.workload, free.limits.margins)

@@ -316,14 +316,13 @@ class Inquiry:
     def changed(self, scenario: Scenario) -> "Inquiry":
         """The inquiry for another scenario over the same catalogs, predicting again only what the change touches."""
         self.still_wanted()
+        offers = asked_again(self.market, self.scenario, scenario)
         if what_is_considered(scenario) != what_is_considered(self.scenario):
-            offers = market(self.catalogs, scenario.policy)
             options = predicted_for(scenario, self.catalogs, offers, self.clock, self.kept)
             fresh = replace(self, scenario=scenario, market=offers, options=options).keeping_to(self.avoided)
             return fresh.with_lowered(())
         levels = levels_of(scenario) != levels_of(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
-        offers = asked_again(self.market, self.scenario, scenario)
         return replace(self, scenario=scenario, market=offers, options=for_workloads(options, scenario))
 
     def under_policy(self, **changes: object) -> "Inquiry":

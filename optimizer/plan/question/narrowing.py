@@ -23,9 +23,14 @@ def narrowed(inquiry: Inquiry) -> Inquiry:
 
 def restricted(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
     """The inquiry where only those offers (ids) may be bought, narrowed to what stands on them."""
+    return narrowed(left_with(inquiry, offers))
+
+
+def left_with(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
+    """The inquiry where only those offers (ids) may be bought, over the same configurations."""
     others = np.array([offer.id not in offers for offer in inquiry.market.offers], dtype=np.bool_)
     failed = inquiry.market.failed | others[:, None]
-    return narrowed(replace(inquiry, market=replace(inquiry.market, failed=failed)))
+    return replace(inquiry, market=replace(inquiry.market, failed=failed))
 
 
 def _narrowed(choice: WorkloadOptions, market: Market) -> WorkloadOptions:

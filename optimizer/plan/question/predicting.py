@@ -8,6 +8,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, re_rated, variants
 from optimizer.performance.market.market import Market
+from optimizer.performance.uncertainty.evidence import Margins, margins
 from optimizer.plan.question.dependence import levels_of, what_is_considered
 from optimizer.plan.question.price_free import PredictedOptions, PriceFree
 
@@ -42,9 +43,13 @@ def at_levels(
     return tuple(
         choice
         if asked == confidence and variant.workload.slo == choice.workload.slo
-        else re_rated(choice, variant.workload, asked, catalogs)
+        else re_rated(choice, variant.workload, _margins(choice, confidence, asked, catalogs))
         for choice, variant in zip(options, variants(scenario), strict=True)
     )
+
+
+def _margins(choice: WorkloadOptions, confidence: float, asked: float, catalogs: Catalogs) -> Margins:
+    return choice.limits.margins if asked == confidence else margins(catalogs, choice.configurations, asked)
 
 
 def for_workloads(options: Sequence[WorkloadOptions], scenario: Scenario) -> tuple[WorkloadOptions, ...]:

@@ -17,7 +17,7 @@ MOST_ROUNDS = 4
 """Searches with mixing, each knowing the mixes that broke before; the last one mixes nothing in between."""
 
 
-def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None) -> Answer:
+def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd: float | None = None) -> Answer:
     """The simplest plan within the policy's percentage of a cheapest plan, or that one where none is simpler.
 
     Every replica holds at the mix that it is sent, as in the cheapest plan: where one does not, its mix is predicted
@@ -26,6 +26,8 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None) -> Answer:
     Args:
         cheapest: The question, solved for the least cost.
         keep: The configurations that it was solved over, if not all.
+        known_usd: What a plan costs that is still to be had, with no more to operate than the one that is shown; where
+            no such plan costs less, the answer has none.
     """
     cost_usd, asked = cheapest.solution.cost_usd_per_month, replace(cheapest.inquiry, looks_ahead=False)
     if cost_usd is None or not asked.simplifies:
@@ -34,7 +36,7 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None) -> Answer:
     if (kept := _running_on(cheapest, keep, most_usd)) is not None:
         return kept
     if asked.shown is not None:
-        return _beside(cheapest, asked, asked.shown, keep, most_usd)
+        return _beside(cheapest, asked, asked.shown, keep, most_usd, known_usd)
     if _as_simple_as_can_be(cheapest):
         return cheapest
     if asked.clock.expired:
@@ -47,16 +49,26 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None) -> Answer:
 
 
 def _beside(
-    cheapest: Answer, asked: Inquiry, shown: Complexity, keep: Sequence[Flags] | None, most_usd: float
+    cheapest: Answer,
+    asked: Inquiry,
+    shown: Complexity,
+    keep: Sequence[Flags] | None,
+    most_usd: float,
+    known_usd: float | None,
 ) -> Answer:
     """A plan with no more to operate than the one shown, save instances if it must be, or the cheapest.
 
-    Nothing is asked where the cheapest is such a plan, and it is the answer where such a plan costs too much more.
+    Nothing is asked where the cheapest is such a plan, and it is the answer where such a plan costs too much more. A
+    known plan is such a one, so where it costs no more than that, one that is dearer is of no interest.
     """
     found, any_number = cheapest, max(shown.instances, cheapest.complexity.instances)
+    stands = known_usd is not None and known_usd <= most_usd
+    most_usd = known_usd if known_usd is not None and stands else most_usd
     for most in (shown._replace(instances=any_number), shown):
         if not _no_more(found.complexity, most):
-            simpler, _ = _holding(asked, keep, partial(search_no_more, most=most), most_usd)
+            simpler, proven = _holding(asked, keep, partial(search_no_more, most=most), most_usd)
+            if simpler is None and proven and stands:
+                return replace(cheapest, solution=cheapest.solution.none_cheaper())
             if simpler is None:
                 break
             found = simpler

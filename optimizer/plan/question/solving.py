@@ -45,13 +45,21 @@ MOST_TIDIED = 24
 """Periods of a plan for which ties are broken anew."""
 
 
-def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
-    """The simplest plan that is as good as cheapest, optionally over a part of the configurations."""
-    return simplified(solved_for_least_cost(inquiry, keep), keep)
+def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None, known_usd: float | None = None) -> Answer:
+    """The simplest plan that is as good as cheapest, optionally over a part of the configurations.
+
+    Where a plan is known that is still to be had, with no more to operate than the one `shown`, only cheaper ones are
+    looked for: where it stays the best, the answer has none (`infeasible`), which takes bounds to know and few solves.
+    """
+    if known_usd is None:
+        return simplified(solved_for_least_cost(inquiry, keep), keep)
+    return simplified(solved_for_least_cost(inquiry, keep, less_than(known_usd)), keep, known_usd)
 
 
-def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
-    """The optimum, optionally over a part of the configurations.
+def solved_for_least_cost(
+    inquiry: Inquiry, keep: Sequence[Flags] | None = None, known_usd: float | None = None
+) -> Answer:
+    """The optimum, optionally over a part of the configurations; or that no plan costs as little as a known amount.
 
     Containers paid by the second serve all of a workload or none of it: each choice of such workloads is a program of
     its own, save those whose containers alone cost more than a plan that is known. What is left of a limit is for the
@@ -60,8 +68,8 @@ def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None)
     asked = without_containers(inquiry)
     choices = tuple(choices_of(containers_of(asked)))
     if not choices:
-        return _without_choice(asked, keep)
-    best = _without_choice(replace(asked, clock=asked.clock.share(1 / (len(choices) + 1))), keep)
+        return _without_choice(asked, keep, known_usd)
+    best = _without_choice(replace(asked, clock=asked.clock.share(1 / (len(choices) + 1))), keep, known_usd)
     for number, chosen in enumerate(choices):
         known, alone = best.solution.cost_usd_per_month, usd_of(chosen)
         if known is not None and alone >= known * (1 - EQUAL_COST):
@@ -71,30 +79,30 @@ def solved_for_least_cost(inquiry: Inquiry, keep: Sequence[Flags] | None = None)
             best = replace(best, solution=best.solution.above(bound, limit))
             continue
         in_turn = replace(asked, by_second=chosen, clock=asked.clock.share(1 / (len(choices) - number)))
-        best = cheaper(best, _without_choice(in_turn, keep))
+        best = cheaper(best, _without_choice(in_turn, keep, known_usd))
     return replace(best, inquiry=replace(best.inquiry, clock=asked.clock))
 
 
-def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None = None) -> Answer:
+def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
     """The optimum where it is decided which workloads containers serve.
 
     A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan. The
     cheaper plan is the answer, with what is proven of every plan. Few periods do for a plan that is compared or varied;
-    that there is none is said of every plan alone.
+    that there is none is said of every plan alone, that there is none cheaper than a known one of few periods, too.
     """
     week, enough = inquiry.week, inquiry.close_enough or inquiry.hour_to_period is not None
     first = inquiry.clock.share(SHARE_OF_FEW_PERIODS)
     asked = inquiry if week.exact or enough else replace(inquiry, node_limit=EXACT_NODES, clock=first)
-    coarse = _over_mixes(asked, keep)
+    coarse = _over_mixes(asked, keep, known_usd)
     few = coarse.solution.cost_usd_per_month
-    if week.exact or (enough and few is not None):
+    if week.exact or (enough and (few is not None or known_usd is not None)):
         return coarse
     cells = len(coarse.formulation.problem.candidates) * HOURS_PER_WEEK
     if (limit := inquiry.clock.reached) is not None and few is not None and cells > MOST_CELLS_LATE:
         return _shown(inquiry, coarse, replace(coarse, solution=coarse.solution.left_open(limit)))
     whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario))
     every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
-    return _shown(inquiry, coarse, _over_mixes(every, keep, _less_than(few)))
+    return _shown(inquiry, coarse, _over_mixes(every, keep, known_usd if few is None else less_than(few)))
 
 
 def for_variations(inquiry: Inquiry) -> Inquiry:
@@ -241,7 +249,7 @@ def _just_below(known_usd: float | None) -> float | None:
     return None if known_usd is None else known_usd * (1 - WORTH_MORE_MIXES)
 
 
-def _less_than(known_usd: float | None) -> float | None:
+def less_than(known_usd: float | None) -> float | None:
     """What a plan costs that is cheaper than a known one, by so much that a bound at its cost rules all others out."""
     return None if known_usd is None else known_usd * (1 - 20 * EQUAL_COST)
 
