@@ -47,11 +47,11 @@ class ArrivalVariation:
 
     Attributes:
         cv2: Squared variation of the gaps between the workload's requests; 1 is Poisson.
-        rate_per_s: Of all its requests at the peak.
+        rate_per_s: Of all its requests at the peak, one for all rows or (n,).
     """
 
     cv2: float = 1.0
-    rate_per_s: float = math.inf
+    rate_per_s: float | Floats = math.inf
 
     def of_replica(self, rate_per_s: Floats) -> Floats:
         """Squared variation of the gaps at a replica that is sent so many requests a second, (n,).
