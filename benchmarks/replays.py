@@ -69,7 +69,7 @@ KEPT = 0.95
 ENOUGH_IN_A_ROW = 3
 """Kept replays after which those of faster steps are taken to be kept."""
 MOST_DEARER = 1.5
-MOST_WORK = 100_000
+MOST_WORK = 10_000
 """Simplex iterations of a search: eight classes of requests mixed on replicas could take minutes."""
 WAYS = ("Poisson formulas", "formulas", "simulated")
 

@@ -35,7 +35,7 @@ def desk(classes: tuple[tuple[float, int, int], ...], requests_per_second: float
         "model": "llama-3.3-70b",
         "requests_per_second": requests_per_second,
         "request_classes": [dict(zip(names, item, strict=True)) for item in classes],
-        "slo": {"ttft_ms": {"p95": 1500}, "tpot_ms": {"mean": 30}},
+        "slo": {"ttft_ms": {"p95": 1250}, "tpot_ms": {"mean": 30}},
     }
     shared = {"precisions": ["bf16", "fp16", "fp8"], "kv_precisions": ["bf16"], **BOXES}
     return Scenario.model_validate({"name": "desk", "workloads": [workload], "policy": {**shared, **policy}})
@@ -161,7 +161,7 @@ def test_no_mix_of_an_edge_exceeds_the_raised_rates(inquiry: Inquiry) -> None:
             assert (truth.rate_per_s[serving] <= added_up * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("seed", [4, 11, 13, 16])
+@pytest.mark.parametrize("seed", [6, 11, 13, 16])
 def test_no_dense_mix_undercuts_what_is_stated(seed: int, catalogs: Catalogs, script: Callable[[str], Any]) -> None:
     mixes = script("mixes")
     stated, found = mixes.compared(mixes.random_scenario(seed), catalogs, 12)

@@ -36,9 +36,9 @@ def desk(**policy: object) -> Scenario:
                 {
                     "name": "desk",
                     "model": "qwen3-32b",
-                    "requests_per_second": 4.4,
+                    "requests_per_second": 4.8,
                     "request_classes": classes,
-                    "slo": {"ttft_ms": {"p95": 800}, "tpot_ms": {"mean": 50}},
+                    "slo": {"ttft_ms": {"p95": 760}, "tpot_ms": {"mean": 50}},
                 }
             ],
             "policy": {
