@@ -1,12 +1,16 @@
 """Plans at confidence 0.9 replayed with other luck and with step times drawn from the calibration's interval.
 
-    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000]
+    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000] [--traces DIR] [--by-chance]
 
 Combinations of model, GPU, lengths and variation of arrivals, drawn from all there are. Each is planned three times: by
 formulas that take arrivals to be Poisson, by formulas that know their variation, and as `optimizer plan` does, whose
 plan answers to its simulation. A replay draws one quantile for all step times, and its own requests; a plan
 is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
 configuration with the fewest replicas that are kept so. Ends with a table by variation and the plans that were not.
+
+With `--traces` so are models and GPUs with two recorded hours, azure_conv_2023.csv and azure_code_2023.csv of DIR
+(Azure/AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024): planned, as `trace:` is, for the classes and
+the busiest minute of the hour, and replayed as they were recorded.
 
 The replays share the simulator and the calibration's margins with the plan's own check: they tell what other luck and
 other errors of that size do to a plan, not whether simulator and margins are right. Measurements do.
@@ -18,20 +22,24 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from optimizer import load_catalogs
 from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.tables import classes_of_trace, requests_of_trace
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
-from optimizer.plan.simulate.simulated import promises, simulated
+from optimizer.plan.simulate.simulated import Arrivals, Recorded, promises, simulated
 from optimizer.plan.verify.claim import Claim
 
 MODELS = {"llama-3.1-8b": 40.0, "qwen3-32b": 15.0, "llama-3.3-70b": 8.0, "qwen3-30b-a3b": 60.0}
@@ -51,11 +59,18 @@ LENGTHS: dict[str, dict[str, Any]] = {
 }
 FEWER = {"chat": 1.0, "code": 1.0, "RAG": 0.25, "agent": 0.3}
 CV2 = (1.0, 2.0, 4.0, 9.0)
+TRACES = {
+    "azure_conv_2023.csv": {"ttft_ms": 800, "tpot_ms": 50},
+    "azure_code_2023.csv": {"ttft_ms": 600},
+}
+TRACED_MODELS, TRACED_GPUS = ("llama-3.1-8b", "llama-3.3-70b"), ("h100-sxm", "a100-80-sxm")
 KEPT = 0.95
 """Share of replays."""
 ENOUGH_IN_A_ROW = 3
 """Kept replays after which those of faster steps are taken to be kept."""
 MOST_DEARER = 1.5
+MOST_WORK = 10_000
+"""Simplex iterations of a search: eight classes of requests mixed on replicas could take minutes."""
 WAYS = ("Poisson formulas", "formulas", "simulated")
 
 
@@ -65,7 +80,7 @@ class Replayed:
 
     Attributes:
         name: The combination.
-        cv2: Variation of its arrivals.
+        cv2: Variation of its arrivals, or whose they are.
         way: One of `WAYS`.
         share: Of replays that keep every limit.
         cost: Over the smallest fleet that is kept; NaN where none is looked for or found.
@@ -73,7 +88,7 @@ class Replayed:
     """
 
     name: str
-    cv2: float
+    cv2: float | str
     way: str
     share: float
     cost: float
@@ -88,11 +103,34 @@ def combinations(count: int) -> list[tuple[str, str, str, float]]:
 
 
 def question(model: str, gpu: str, kind: str, cv2: float) -> Scenario:
+    """One workload of drawn arrivals."""
+    asked = {"requests_per_second": MODELS[model] * FEWER[kind], "arrivals": {"cv2": cv2}}
+    return on_one_gpu(gpu, {"name": kind, "model": model} | asked | LENGTHS[kind])
+
+
+def recorded(path: Path, slo: dict[str, int]) -> tuple[dict[str, Any], Recorded]:
+    """A recorded hour as a workload is asked, and its requests."""
+    frame = pd.read_csv(path, parse_dates=["TIMESTAMP"])
+    arrived_s = (frame["TIMESTAMP"] - frame["TIMESTAMP"].min()).dt.total_seconds()
+    # a request without an answer asks for nothing that is promised
+    columns = {
+        "arrived_at_s": arrived_s,
+        "input_tokens": frame["ContextTokens"],
+        "output_tokens": frame["GeneratedTokens"],
+    }
+    with TemporaryDirectory() as folder:
+        written = Path(folder) / path.name
+        requests = pd.DataFrame(columns)
+        requests[requests["output_tokens"] > 0].to_csv(written, index=False)
+        rate, classes = classes_of_trace(written)
+        asked = {"requests_per_second": rate, "request_classes": [item.model_dump() for item in classes], "slo": slo}
+        return asked, Recorded(*requests_of_trace(written))
+
+
+def on_one_gpu(gpu: str, workload: dict[str, Any]) -> Scenario:
     """One workload on one kind of GPU, so that a fleet is counted in replicas."""
-    rate = MODELS[model] * FEWER[kind]
     # what nobody measured or published is planned, too, so that all ways are asked the same
-    asked = {"requests_per_second": rate, "arrivals": {"cv2": cv2}, "unknown_quality": "accept"}
-    workload = {"name": kind, "model": model} | asked | LENGTHS[kind]
+    workload = workload | {"unknown_quality": "accept"}
     policy = {
         "gpus": {"allow": [gpu]},
         "engines": ["vllm"],
@@ -108,24 +146,45 @@ def planned(scenario: Scenario, catalogs: Catalogs) -> Iterator[tuple[str, Plann
     (workload,) = scenario.workloads
     calm = scenario.model_copy(update={"workloads": (workload.model_copy(update={"arrivals": None}),)})
     for way, asked in zip(WAYS, (calm, scenario, scenario), strict=True):
-        inquiry = Inquiry.of(asked, catalogs)
+        inquiry = Inquiry.of(asked, catalogs, Clock(work_limit=MOST_WORK))
         answer = solved(inquiry)
         if answer.solution.cost_usd_per_month is None:
             continue
         if way == WAYS[-1]:
-            found = tried(inquiry, answer, Clock())
+            found = tried(inquiry, answer, Clock(work_limit=MOST_WORK))
             yield way, found.bought, 0 if found.simulation is None else len(found.simulation.rounds)
         else:
             yield way, read_back(answer), 0
 
 
-def share_kept(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, draws: int, requests: int) -> float:
+@dataclass(frozen=True)
+class Replays:
+    """How often, and with how many requests, fleets are replayed."""
+
+    draws: int
+    requests: int
+    by_chance: bool
+    """Whether requests go to replicas at random, and not in turn as where the plan itself is simulated."""
+    arrivals: Arrivals | None = None
+    """None as the scenario says it."""
+
+
+def share_kept(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, replays: Replays) -> float:
     """Of replays, each with a quantile of step times of its own; the slowest first, until several in a row are kept."""
     claim, kept_in_a_row = Claim(scenario, catalogs, fleet), 0
+    draws = replays.draws
     quantiles = (np.arange(draws) + np.random.default_rng(1).random(draws)) / draws
     broken = 0
     for number, quantile in reversed(list(enumerate(quantiles.tolist()))):
-        found = simulated(claim, None, confidence=quantile, requests=requests, seeds=1, first_seed=1 + number)
+        found = simulated(
+            claim,
+            replays.arrivals,
+            confidence=quantile,
+            requests=replays.requests,
+            seeds=1,
+            first_seed=1 + number,
+            by_chance=replays.by_chance,
+        )
         kept = all(limit.value_ms <= limit.limit_ms for _, limit in promises(found))
         broken, kept_in_a_row = (broken, kept_in_a_row + 1) if kept else (broken + 1, 0)
         if kept_in_a_row == ENOUGH_IN_A_ROW:
@@ -133,7 +192,7 @@ def share_kept(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, draw
     return 1 - broken / draws
 
 
-def over_smallest(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, draws: int, requests: int) -> float:
+def over_smallest(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, replays: Replays) -> float:
     """Instances of a plan over those of the fewest of its replicas that are kept; NaN for several deployments."""
     if len(fleet.deployments) != 1:
         return math.nan
@@ -145,35 +204,48 @@ def over_smallest(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, d
         schedule = [entry.model_copy(update={"replicas": middle}) for entry in deployment.schedule]
         fewer = deployment.model_copy(update={"replicas": middle, "schedule": schedule})
         smaller = replace(fleet, deployments=(fewer,))
-        enough = share_kept(scenario, catalogs, smaller, draws, requests) >= KEPT
+        enough = share_kept(scenario, catalogs, smaller, replays) >= KEPT
         low, high = (low, middle) if enough else (middle, high)
     return math.ceil(deployment.replicas / together) / math.ceil(high / together)
 
 
 def replayed(
-    combination: tuple[str, str, str, float], catalogs: Catalogs, draws: int, requests: int
+    scenario: Scenario, named: tuple[str, float | str], catalogs: Catalogs, replays: Replays
 ) -> Iterator[Replayed]:
     """One combination, each way that has a plan."""
-    scenario = question(*combination)
+    name, cv2 = named
     for way, fleet, rounds in planned(scenario, catalogs):
-        share = share_kept(scenario, catalogs, fleet, draws, requests)
+        share = share_kept(scenario, catalogs, fleet, replays)
         counted = way == WAYS[-1] and share >= KEPT
-        cost = over_smallest(scenario, catalogs, fleet, draws, requests) if counted else math.nan
+        cost = over_smallest(scenario, catalogs, fleet, replays) if counted else math.nan
         bought = ", ".join(f"{d.replicas}x{d.gpu} {d.precision}" for d in fleet.deployments)
-        yield Replayed(f"{' '.join(combination[:3])} ({bought})", combination[3], way, share, cost, rounds)
+        yield Replayed(f"{name} ({bought})", cv2, way, share, cost, rounds)
+
+
+def drawn_and_recorded(
+    count: int, folder: Path | None, replays: Replays
+) -> Iterator[tuple[Scenario, tuple[str, float | str], Replays]]:
+    """Every scenario, what it is called, and how it is replayed."""
+    for model, gpu, kind, cv2 in combinations(count):
+        yield question(model, gpu, kind, cv2), (f"{model} {gpu} {kind}", cv2), replays
+    for (file, slo), model, gpu in product(TRACES.items() if folder else (), TRACED_MODELS, TRACED_GPUS):
+        assert folder is not None
+        asked, requests = recorded(folder / file, slo)
+        scenario = on_one_gpu(gpu, {"name": "recorded", "model": model} | asked)
+        yield scenario, (f"{model} {gpu}", file), replace(replays, arrivals=Arrivals(recorded=requests))
 
 
 def table(found: Sequence[Replayed]) -> Iterator[str]:
     """A line for each variation and way, then all together."""
-    yield " cv2 planned by        plans  kept replays kept cost: median  worst"
-    for cv2, way in product([*CV2, None], WAYS):
+    yield "                cv2 planned by        plans  kept replays kept cost: median  worst"
+    for cv2, way in product([*CV2, *TRACES, None], WAYS):
         rows = [each for each in found if each.way == way and cv2 in (each.cv2, None)]
         if not rows:
             continue
         kept, replays = np.mean([each.share >= KEPT for each in rows]), np.mean([each.share for each in rows])
         costs = [each.cost for each in rows if not math.isnan(each.cost)]
         dearer = f"{np.median(costs):>12.2f} {max(costs):>6.2f}" if costs else ""
-        yield f"{cv2 or 'all':>4} {way:<17} {len(rows):>5} {kept:>5.0%} {replays:>12.0%} {dearer}".rstrip()
+        yield f"{cv2 or 'all':>19} {way:<17} {len(rows):>5} {kept:>5.0%} {replays:>12.0%} {dearer}".rstrip()
 
 
 def main() -> None:
@@ -182,18 +254,21 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60, help="combinations")
     parser.add_argument("--draws", type=int, default=20, help="replays of a fleet")
     parser.add_argument("--requests", type=int, default=3000, help="of a replay")
+    parser.add_argument("--by-chance", action="store_true", help="replays send each request to a replica at random")
+    parser.add_argument("--traces", type=Path, help="folder of the two recorded hours")
     asked = parser.parse_args()
     catalogs, found, started = load_catalogs(), list[Replayed](), time.process_time()
-    for combination in combinations(asked.count):
-        for each in replayed(combination, catalogs, asked.draws, asked.requests):
+    parts = drawn_and_recorded(asked.count, asked.traces, Replays(asked.draws, asked.requests, asked.by_chance))
+    for scenario, named, replays in parts:
+        for each in replayed(scenario, named, catalogs, replays):
             found.append(each)
-            text = f"{each.name:<52} cv2 {each.cv2:<3g} {each.way:<17} kept {each.share:>4.0%}  cost {each.cost:.2f}"
+            text = f"{each.name:<52} cv2 {each.cv2!s:<3} {each.way:<17} kept {each.share:>4.0%}  cost {each.cost:.2f}"
             print(f"{text}  rounds {each.rounds}", flush=True)
     print("\n" + "\n".join(table(found)))
     dear = [each for each in found if each.way == WAYS[-1] and (each.share < KEPT or each.cost > MOST_DEARER)]
     print("\nnot kept, or more than 1.5 times the smallest fleet:" if dear else "\nall kept, at 1.5 times the smallest")
     for each in dear:
-        print(f"  {each.name}, cv2 {each.cv2:g}: kept in {each.share:.0%}, cost {each.cost:.2f}, rounds {each.rounds}")
+        print(f"  {each.name}, cv2 {each.cv2}: kept in {each.share:.0%}, cost {each.cost:.2f}, rounds {each.rounds}")
     print(f"\n{time.process_time() - started:.0f} CPU seconds")
 
 

@@ -32,6 +32,7 @@ def simulate(
     confidence: float | None = None,
     requests: int = DEFAULT_REQUESTS,
     seeds: int = DEFAULT_SEEDS,
+    by_chance: bool = False,
 ) -> Simulation:
     """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
 
@@ -44,6 +45,7 @@ def simulate(
             the central prediction.
         requests: Of each workload and seed, at least.
         seeds: How often the whole is repeated with other luck.
+        by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
 
     Returns:
         What each class of requests meets, with intervals, and a verdict for each promise.
@@ -60,7 +62,7 @@ def simulate(
         raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
     level = scenario.policy.confidence if confidence is None else confidence
     claim = Claim(scenario, catalogs, report.fleet)
-    return simulated(claim, arrivals, confidence=level, requests=requests, seeds=seeds)
+    return simulated(claim, arrivals, confidence=level, requests=requests, seeds=seeds, by_chance=by_chance)
 
 
 def is_plan(path: Path) -> bool:

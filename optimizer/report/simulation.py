@@ -78,6 +78,7 @@ def _how(found: Simulation) -> tuple[str, ...]:
     return (
         f"{steps}; the hours in which each workload's replicas have most to do; {found.seeds} "
         f"{'seed' if found.seeds == 1 else 'seeds'}",
-        "requests go to deployments by chance, in the plan's shares, and inside one to replica after replica",
+        "requests go to deployments by chance, in the plan's shares, and inside one, where nothing else is said, to "
+        "replica after replica",
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

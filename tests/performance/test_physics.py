@@ -13,6 +13,7 @@ from optimizer.performance.candidates.predict import (
     LatencyLimits,
     Mix,
     OperatingPoint,
+    bounded,
     operate,
     sustainable_rate,
 )
@@ -23,6 +24,7 @@ from optimizer.performance.uncertainty.evidence import Margins
 CHAT = Mix(np.array([1024.0]), np.array([256.0]), np.array([1.0]), 0.0)
 LONG = Mix(np.array([8192.0]), np.array([256.0]), np.array([1.0]), 0.0)
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b", "gemma-3-27b", "qwen3.5-27b")
+LIMITS = LatencyLimits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
 NATIVE = 2.0
 
 
@@ -136,8 +138,7 @@ def test_a_looser_limit_never_lowers_the_rate(machines: Setup) -> None:
 
 def test_the_sustainable_rate_keeps_the_limits_and_a_little_more_breaks_them(catalogs: Catalogs) -> None:
     setup = crossed(catalogs, ("llama-3.1-8b",))
-    limits = LatencyLimits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
-    found = sustainable_rate(setup, CHAT, limits)
+    found = sustainable_rate(setup, CHAT, LIMITS)
     rows = np.flatnonzero(found.rate_per_s > 0)
     point = operate(setup.take(rows), CHAT, found.rate_per_s[rows])
     assert np.all(point.ttft_s["p95"] <= 0.5 * (1 + 1e-6))
@@ -149,11 +150,36 @@ def test_the_sustainable_rate_keeps_the_limits_and_a_little_more_breaks_them(cat
 
 def test_a_margin_lowers_the_rate(catalogs: Catalogs) -> None:
     setup = crossed(catalogs, ("llama-3.1-8b",))
-    plain = LatencyLimits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
-    careful = replace(plain, margins=Margins.same(ttft=1.5, tpot=1.3, throughput=1.3))
-    with_margin, without = (sustainable_rate(setup, CHAT, limits).rate_per_s for limits in (careful, plain))
+    careful = replace(LIMITS, margins=Margins.same(ttft=1.5, tpot=1.3, throughput=1.3))
+    with_margin, without = (sustainable_rate(setup, CHAT, limits).rate_per_s for limits in (careful, LIMITS))
     assert np.all(with_margin <= without)
     assert np.any(with_margin < without)
+
+
+def test_lines_are_those_of_slower_steps_and_what_stands_in_none_has_its_own_margin(catalogs: Catalogs) -> None:
+    every, margins = crossed(catalogs, ("llama-3.1-8b",)), Margins.same(ttft=2.0, tpot=1.25)
+    most = sustainable_rate(every, CHAT, LIMITS).rate_per_s
+    setup, rate, nothing = every.take(np.flatnonzero(most > 0)), most[most > 0] / 2, np.zeros(np.sum(most > 0))
+    start = operate(setup, CHAT, nothing).start_s
+    point, slower = bounded(setup, CHAT, rate, margins), operate(setup, CHAT, rate * 1.25)
+    line_s = slower.ttft_s["p95"] - slower.start_s
+    assert np.allclose(point.ttft_s["p95"], 2.0 * slower.start_s + 1.25 * line_s, rtol=1e-6)
+    assert np.allclose(point.tpot_s["mean"], 1.25 * operate(setup, CHAT, rate).tpot_s["mean"], rtol=1e-6)
+    assert np.allclose(bounded(setup, CHAT, nothing, margins).ttft_s["p95"], 2.0 * start, rtol=1e-3)
+    assert np.allclose(bounded(setup, CHAT, rate, Margins.same()).e2e_s["p99"], operate(setup, CHAT, rate).e2e_s["p99"])
+
+
+def test_the_sustainable_rate_keeps_the_limits_at_their_bounds(catalogs: Catalogs) -> None:
+    setup, margins = crossed(catalogs, ("llama-3.1-8b",)), Margins.same(ttft=2.0, tpot=1.25, throughput=1.4)
+    limits = LatencyLimits({"p95": 0.5}, {"mean": 0.03}, {"p99": 6.0}, margins)
+    found = sustainable_rate(setup, CHAT, limits)
+    rows = np.flatnonzero(found.rate_per_s > 0)
+    for times, all_kept in ((1 - 1e-6, True), (1.02, False)):
+        rate = found.rate_per_s[rows] * times
+        point = bounded(setup.take(rows), CHAT, rate, margins)
+        kept = (point.ttft_s["p95"][:, 0] <= 0.5) & (point.tpot_s["mean"] <= 0.03) & (point.e2e_s["p99"][:, 0] <= 6.0)
+        kept &= operate(setup.take(rows), CHAT, rate * 1.4).stable
+        assert np.all(kept == all_kept)
 
 
 def test_every_class_of_a_mix_keeps_its_limits(catalogs: Catalogs) -> None:

@@ -42,6 +42,9 @@ def simulate(
         float | None,
         typer.Option(min=0.5, max=0.999, help="Step times at this bound, 0.5 as predicted; else the plan's."),
     ] = None,
+    by_chance: Annotated[
+        bool, typer.Option("--by-chance", help="Requests go to any replica at random; else to one after the other.")
+    ] = False,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -62,6 +65,8 @@ def simulate(
             report = calls.optimize(
                 scenario, known, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
             )
-    found = calls.simulate(report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds)
+    found = calls.simulate(
+        report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds, by_chance=by_chance
+    )
     deliver(calls.simulation_answer(report, found), found, output_format, output)
     raise typer.Exit(calls.exit_of(found))

@@ -315,7 +315,7 @@ def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Float
     needed = memory.usable - memory.kv_capacity + kv_bytes_per_sequence(setup, longest).max(axis=1)
     value = {"context": np.full(setup.rows, longest.max()), "memory": needed / BYTES_PER_GIB}
     limit = {"context": setup.network.max_context, "memory": memory.usable / BYTES_PER_GIB}
-    for name, bounds in _latencies_when_idle(idle(setup, mix), limits).items():
+    for name, bounds in _latencies_when_idle(idle(setup, mix, limits.margins), limits).items():
         if bounds:
             value[name], limit[name] = _closest(bounds)
     return value, limit
@@ -323,14 +323,11 @@ def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Float
 
 def _latencies_when_idle(floor: OperatingPoint, limits: LatencyLimits) -> dict[str, list[tuple[Floats, float]]]:
     """Latency bounds of the slowest class on an idle replica with their limits, in seconds, by statistic."""
-    slow_ttft, slow_tpot = limits.margins.ttft, limits.margins.tpot
-    slow, before_s = np.maximum(slow_ttft, slow_tpot), limits.before_s
+    before_s = limits.before_s
     return {
-        "ttft": [
-            (before_s + slow_ttft * floor.ttft_s[name].max(axis=1), limit) for name, limit in limits.ttft_s.items()
-        ],
-        "tpot": [(slow_tpot * floor.tpot_s[name], limit) for name, limit in limits.tpot_s.items()],
-        "e2e": [(before_s + slow * floor.e2e_s[name].max(axis=1), limit) for name, limit in limits.e2e_s.items()],
+        "ttft": [(before_s + floor.ttft_s[name].max(axis=1), limit) for name, limit in limits.ttft_s.items()],
+        "tpot": [(floor.tpot_s[name], limit) for name, limit in limits.tpot_s.items()],
+        "e2e": [(before_s + floor.e2e_s[name].max(axis=1), limit) for name, limit in limits.e2e_s.items()],
     }
 
 

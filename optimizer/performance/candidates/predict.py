@@ -39,6 +39,9 @@ LIMITS: Final = ("kv_memory", "ttft", "tpot", "e2e", "saturation")
 _HALVINGS: Final = 26
 """Bisection steps over the cube root of the concurrency."""
 
+ROUNDING: Final = 1e-9
+"""Relative, of a rate that is just served."""
+
 
 @dataclass(frozen=True)
 class Mix:
@@ -70,11 +73,6 @@ class LatencyLimits(RowArrays):
     before_s: Floats = field(default_factory=lambda: np.zeros(1))
     counted_share: Floats = field(default_factory=lambda: np.ones(1))
 
-    @property
-    def statistics(self) -> tuple[str, ...]:
-        """What must be known of the latencies to test them; an end-to-end time builds on all statistics."""
-        return STATISTICS if self.e2e_s else tuple(name for name in STATISTICS if name in {*self.ttft_s, *self.tpot_s})
-
 
 @dataclass(frozen=True)
 class Sustainable:
@@ -83,12 +81,10 @@ class Sustainable:
     Attributes:
         rate_per_s: Requests per second, (n,).
         limited_by: Index into `LIMITS` of what stops a higher rate (or any rate at all), (n,).
-        floor: The replica at a vanishing rate: the best latencies it can offer.
     """
 
     rate_per_s: Floats
     limited_by: Ints
-    floor: OperatingPoint
 
 
 def demand_of(mix: Mix, rows: int) -> TokenMix:
@@ -109,12 +105,28 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     high = max_others(replica)
     running = bisect(lambda others: rate_at(replica, others) <= rate_per_s, high)
     point = predicted_at(replica, running)
-    return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + 1e-9)))
+    return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + ROUNDING)))
 
 
-def idle(setup: Setup, mix: Mix) -> OperatingPoint:
-    """Each row's replica at a vanishing rate: the best latencies it can offer."""
-    return predicted_at(replica_model(setup, demand_of(mix, setup.rows)), np.zeros(setup.rows))
+def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> OperatingPoint:
+    """The latencies that each row's replica keeps at its own rate, (n,), with the confidence of its margins.
+
+    TPOT's margin is one on what is predicted at that rate; TTFT and whole requests are those of the slowed replica, of
+    which `stable` tells whether it keeps up.
+    """
+    replica = replica_model(setup, demand_of(mix, setup.rows))
+    slow, high = slowed(replica, margins), max_others(replica)
+    of_slow = bisect(lambda others: rate_at(slow, others) <= rate_per_s * margins.tpot, high)
+    point, predicted = bounded_at(slow, of_slow, margins), operate(setup, mix, rate_per_s)
+    tpot = {name: margins.tpot * seconds for name, seconds in predicted.tpot_s.items()}
+    keeps_up = rate_per_s * margins.tpot <= rate_at(slow, high) * (1 + ROUNDING)
+    return replace(point, tpot_s=tpot, stable=point.stable & keeps_up)
+
+
+def idle(setup: Setup, mix: Mix, margins: Margins) -> OperatingPoint:
+    """Each row's replica at a vanishing rate: the best latencies it can offer, with the confidence of the margins."""
+    replica = replica_model(setup, demand_of(mix, setup.rows))
+    return bounded_at(slowed(replica, margins), np.zeros(setup.rows), margins)
 
 
 def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
@@ -123,9 +135,36 @@ def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[
     if own is None:
         return point
     tpot = {name: seconds * own.tpot for name, seconds in point.tpot_s.items()}
-    ttft = {name: seconds * own.ttft[:, None] for name, seconds in point.ttft_s.items()}
+    first = own.ttft[:, None]
+    ttft = {name: seconds * first for name, seconds in point.ttft_s.items()}
     e2e = end_to_end(replica.demand, ttft, tpot) if point.e2e_s else {}
-    return replace(point, tpot_s=tpot, ttft_s=ttft, e2e_s=e2e)
+    return replace(point, tpot_s=tpot, start_s=point.start_s * first, ttft_s=ttft, e2e_s=e2e)
+
+
+def slowed(replica: ReplicaModel, margins: Margins) -> ReplicaModel:
+    """The replica in the time of its own steps, all longer by the margin of TPOT: a request a second is as many more
+    in it."""
+    arrivals = replica.demand.arrivals
+    in_its_time = replace(arrivals, rate_per_s=arrivals.rate_per_s * margins.tpot)
+    return replace(replica, demand=replace(replica.demand, arrivals=in_its_time))
+
+
+def bounded_at(
+    slow: ReplicaModel, running: Floats, margins: Margins, statistics: Collection[str] = STATISTICS
+) -> OperatingPoint:
+    """A `slowed` replica with `running` (n,) others, in seconds.
+
+    It serves fewer requests with as many running, and its lines are those of slower steps at the rate that it serves.
+    What a request takes that stands in no line has TTFT's own margin, which was measured of such (decision 0054).
+    """
+    point, longer, start = predicted_at(slow, running, statistics), margins.tpot, margins.ttft[:, None]
+    ttft = {
+        name: start * point.start_s + longer[:, None] * (seconds - point.start_s)
+        for name, seconds in point.ttft_s.items()
+    }
+    tpot = {name: longer * seconds for name, seconds in point.tpot_s.items()}
+    e2e = end_to_end(slow.demand, ttft, tpot) if point.e2e_s else {}
+    return replace(point, rate_per_s=point.rate_per_s / longer, tpot_s=tpot, ttft_s=ttft, e2e_s=e2e)
 
 
 def most_served(replica: ReplicaModel, high: Floats) -> Floats:
@@ -137,53 +176,67 @@ def most_served(replica: ReplicaModel, high: Floats) -> Floats:
 def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainable:
     """The largest rate of each row at which every class holds every limit, and with which the replica keeps up.
 
-    Latencies grow with the number of running sequences, so the largest admissible number is found by bisection. Each
-    prediction has its margin once: latencies at the rate that they limit, throughput at the most that the replica
-    serves. A replica that turns out slower than predicted is slower in both, so the lower of the two rates holds.
+    Latencies grow with the number of running sequences, so the largest that keeps a limit is found by bisection. Each
+    prediction has its margin once: TPOT at the rate that it limits, TTFT and whole requests on the slowed replica,
+    throughput at the most that the replica serves. A replica that turns out slower than predicted is slower in all of
+    them, so the lowest of the rates holds.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    floor = predicted_at(replica, np.zeros(setup.rows))
-    high = max_others(replica)
-    statistics = limits.statistics
-    running = bisect(lambda others: np.all(holds(predicted_at(replica, others, statistics), limits), axis=0), high)
-    possible = np.all(holds(floor, limits), axis=0) & floor.stable
-    in_time, keeps_up = rate_at(replica, running), most_served(replica, high) / limits.margins.throughput
-    rate = np.where(possible, np.minimum(in_time, keeps_up), 0.0) * limits.counted_share
-    return Sustainable(rate, _limited_by(replica, running, high, keeps_up < in_time, floor, limits), floor)
+    slow, high = slowed(replica, limits.margins), max_others(replica)
+    stable = predicted_at(replica, np.zeros(setup.rows), ()).stable
+    possible, rates, codes = stable, list[Floats](), list[Ints]()
+    for name, in_time in _tests(replica, slow, limits).items():
+        longer = np.ones(1) if name == "tpot" else limits.margins.tpot
+        running, at_best = bisect(in_time, high), in_time(np.zeros(setup.rows))
+        # a limit that holds with as many as fit does not stop a higher rate
+        stops = (running < high) | ~at_best
+        rates.append(np.where(stops, rate_at(replica, running) / longer, np.inf))
+        codes.append(np.full(setup.rows, LIMITS.index(name)))
+        possible = possible & at_best
+    rates.append(most_served(replica, high) / limits.margins.throughput)
+    codes.append(_full(replica))
+    # of limits that stop at the same rate, the first
+    first = np.argmin(rates, axis=0)[None, :]
+    limited_by = np.where(stable, np.take_along_axis(np.array(codes), first, axis=0)[0], LIMITS.index("kv_memory"))
+    rate = np.where(possible, np.min(rates, axis=0), 0.0) * limits.counted_share
+    return Sustainable(rate, limited_by)
 
 
-def holds(point: OperatingPoint, limits: LatencyLimits) -> Flags:
-    """Whether TTFT, TPOT and E2E keep their limits in every class, (3, n)."""
-    tpot, ttft = limits.margins.tpot, limits.margins.ttft[:, None]
-    e2e, before_s = np.maximum(ttft, tpot[:, None]), limits.before_s[:, None]
-    # (TTFT, TPOT, E2E) by row, over the limited statistics and all classes
-    kept = np.ones((3, len(point.rate_per_s)), dtype=np.bool_)
-    for name, limit in limits.ttft_s.items():
-        kept[0] &= np.all(point.ttft_s[name] * ttft + before_s <= limit, axis=1)
-    for name, limit in limits.tpot_s.items():
-        kept[1] &= point.tpot_s[name] * tpot <= limit
-    for name, limit in limits.e2e_s.items():
-        kept[2] &= np.all(point.e2e_s[name] * e2e + before_s <= limit, axis=1)
-    return kept
+def _tests(replica: ReplicaModel, slow: ReplicaModel, limits: LatencyLimits) -> dict[str, Callable[[Floats], Flags]]:
+    """Of each latency that is limited, whether every class of a row keeps it with so many others, (n,) -> (n,)."""
+    margins, before_s = limits.margins, limits.before_s[:, None]
+
+    def tokens(others: Floats) -> Flags:
+        found = predicted_at(replica, others, tuple(limits.tpot_s)).tpot_s
+        return _all_within({name: margins.tpot * seconds for name, seconds in found.items()}, limits.tpot_s)
+
+    def first_tokens(others: Floats) -> Flags:
+        found = bounded_at(slow, others, margins, tuple(limits.ttft_s)).ttft_s
+        return _all_within({name: np.max(before_s + seconds, axis=1) for name, seconds in found.items()}, limits.ttft_s)
+
+    def requests(others: Floats) -> Flags:
+        found = bounded_at(slow, others, margins).e2e_s
+        return _all_within({name: np.max(before_s + seconds, axis=1) for name, seconds in found.items()}, limits.e2e_s)
+
+    tests = {"ttft": (first_tokens, limits.ttft_s), "tpot": (tokens, limits.tpot_s), "e2e": (requests, limits.e2e_s)}
+    return {name: test for name, (test, asked) in tests.items() if asked}
+
+
+def _all_within(found: Mapping[str, Floats], limits_s: Mapping[str, float]) -> Flags:
+    """Whether each row, (n,), is within the limit on every statistic that has one."""
+    within: Flags = np.all([found[name] <= limit for name, limit in limits_s.items()], axis=0)
+    return within
+
+
+def _full(replica: ReplicaModel) -> Ints:
+    """What a replica is full of that runs as many sequences as it can: the cache, or all the engine allows, (n,)."""
+    cache = replica.memory.kv_capacity / replica.sequence_bytes <= replica.setup.layout.max_num_seqs
+    return np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
 
 
 def max_others(replica: ReplicaModel) -> Floats:
     """Sequences that may run beside one's own, (n,), before the cache or the engine's limit is full."""
     return np.maximum(replica.places - 1, 0.0)
-
-
-def _limited_by(
-    replica: ReplicaModel, running: Floats, high: Floats, full: Flags, floor: OperatingPoint, limits: LatencyLimits
-) -> Ints:
-    """Which limit breaks first just above the rate found; where a replica is `full`, and at the top of the range, the
-    cache or the engine's limit."""
-    above = np.minimum(running * (1 + 1e-3) + 1e-6, high)
-    # (TTFT, TPOT, E2E) by row: the first that a little more load breaks
-    broken = ~holds(predicted_at(replica, above, limits.statistics), limits) & ~(full & floor.stable)
-    cache = replica.memory.kv_capacity / replica.sequence_bytes <= replica.setup.layout.max_num_seqs
-    top = np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
-    codes = np.select(list(broken), [LIMITS.index(name) for name in ("ttft", "tpot", "e2e")], top)
-    return np.where(floor.stable, codes, LIMITS.index("kv_memory")).astype(np.intp)
 
 
 def bisect(admissible: Callable[[Floats], Flags], high: Floats) -> Floats:

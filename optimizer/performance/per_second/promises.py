@@ -28,21 +28,20 @@ def fits_after_start(workload: Workload, met: Cycle, gathered: Floats, full: Flo
 
 
 def keeps_limits(
-    point: OperatingPoint, limits: LatencyLimits, met: Cycle, start_s: Floats, each_per_s: Floats
+    bound: OperatingPoint, limits: LatencyLimits, met: Cycle, start_s: Floats, each_per_s: Floats
 ) -> Flags:
-    """(n,) whether TTFT and E2E hold over all requests, of which some wait for a start.
+    """(n,) whether TTFT and E2E, at their bounds, hold over all requests, of which some wait for a start.
 
     Of a percentile q either those that wait are in time, too, or so few wait that a higher percentile q' of the others
     does: waiting + (1 − waiting) (1 − q') ≤ 1 − q. Means add up. TPOT waits for nothing.
     """
     held = np.ones(len(start_s), dtype=np.bool_)
-    first, last = limits.margins.ttft, np.maximum(limits.margins.ttft, limits.margins.tpot)
     # those that gathered during the start are prefilled one after the other
-    late_s = start_s + (1 + each_per_s * start_s) * first * point.prefill_s.max(axis=1)
+    late_s = start_s + (1 + each_per_s * start_s) * limits.margins.ttft * bound.prefill_s.max(axis=1)
     mean_late_s = met.mean_wait_s + met.waiting * (late_s - start_s)
     waiting = np.where(met.waiting < NEGLIGIBLE, 0.0, met.waiting)
-    for predicted, margin, wanted in ((point.ttft_s, first, limits.ttft_s), (point.e2e_s, last, limits.e2e_s)):
-        seconds = {name: margin * each.max(axis=1) + limits.before_s for name, each in predicted.items()}
+    for latency_s, wanted in ((bound.ttft_s, limits.ttft_s), (bound.e2e_s, limits.e2e_s)):
+        seconds = {name: each.max(axis=1) + limits.before_s for name, each in latency_s.items()}
         for name, limit in wanted.items():
             if name == "mean":
                 held &= seconds["mean"] + mean_late_s <= limit

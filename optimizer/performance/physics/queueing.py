@@ -48,7 +48,7 @@ class ArrivalVariation(RowArrays):
 
     Attributes:
         cv2: Squared variation of the gaps between the workload's requests; 1 is Poisson.
-        rate_per_s: Of all its requests at the peak.
+        rate_per_s: Of all its requests at the peak, one for all rows or (n,).
     """
 
     cv2: float | Floats = 1.0

@@ -140,6 +140,7 @@ class OperatingPoint:
         kv_utilization: Share of the KV cache in use on average.
         stable: Whether the replica keeps up with the rate.
         tpot_s: Time per output token by statistic, (n,).
+        start_s: Time to first token of a request that stands in no line, (n, K).
         ttft_s: Time to first token by statistic, (n, K).
         e2e_s: End-to-end time by statistic, (n, K).
         prefill_s: Prefill of each class without queueing, (n, K).
@@ -152,6 +153,7 @@ class OperatingPoint:
     kv_utilization: Floats
     stable: Flags
     tpot_s: Mapping[str, Floats]
+    start_s: Floats
     ttft_s: Mapping[str, Floats]
     e2e_s: Mapping[str, Floats]
     prefill_s: Floats
@@ -197,7 +199,9 @@ def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collectio
     mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill)
     spread = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, mean_tpot)
     tpot = {name: mean_tpot + normal_deviation(name) * spread for name in statistics}
-    ttft = _ttft(replica, flow, running, mean_tpot, statistics)
+    start = replica.first_token + waited_seconds(replica, running, flow.step.total)[:, None]
+    in_line = _in_line(replica, flow, running, mean_tpot, statistics)
+    ttft = {name: start + seconds[:, None] for name, seconds in in_line.items()}
     return OperatingPoint(
         rate_per_s=flow.rate_per_s,
         concurrency=running,
@@ -205,6 +209,7 @@ def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collectio
         kv_utilization=np.minimum((1 + running) * replica.sequence_bytes / np.maximum(kv_capacity, 1.0), 1.0),
         stable=(kv_capacity > 0) & (1 + running <= replica.places),
         tpot_s=tpot,
+        start_s=start,
         ttft_s=ttft,
         e2e_s=end_to_end(replica.demand, ttft, tpot) if len(statistics) == len(STATISTICS) else {},
         prefill_s=replica.prefill,
@@ -212,16 +217,15 @@ def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collectio
     )
 
 
-def _ttft(
+def _in_line(
     replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats, statistics: Collection[str]
 ) -> dict[str, Floats]:
-    """Time to first token by statistic, (n, K): waiting for a place and for the prefills ahead, then one's own."""
+    """Waiting by statistic, (n,): for a place, and for the prefills ahead."""
     step, uneven = flow.step.total, replica.demand.arrivals.of_replica(flow.rate_per_s)
     place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot, uneven)
     load = np.minimum(flow.rate_per_s * flow.prefill, 1.0)
     queue = server_wait(load, replica.mean_prefill + step, replica.prefill_variation, uneven)
-    start = replica.first_token + waited_seconds(replica, running, step)[:, None]
-    return {name: start + _joint(name, queue, place)[:, None] for name in statistics}
+    return {name: _joint(name, queue, place) for name in statistics}
 
 
 def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floats:

@@ -5,6 +5,7 @@ additions.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -131,35 +132,63 @@ def _as_measured(slowdown: Slowdown, one: Setup) -> Slowdown:
 def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> ReplicaCosts:
     """The tables of one row of a setup."""
     one = setup.take(np.array([row]))
-    slowdown = _as_measured(slowdown, one)
-    layout, constants = one.layout, one.constants
-    stages = layout.pipeline_parallel[0]
-    copies = cache_copies(one)[0]
-    most, tokens = int(layout.max_num_seqs[0] * copies), int(layout.max_batched_tokens[0])
-    # one row a number of sequences
-    sequences = np.arange(most + 1, dtype=np.float64)
-    steps = step_costs(one.take(np.zeros(most + 1, dtype=np.intp)), np.zeros(most + 1))
-    parts = steps.decode(sequences)
-    # one row a number of tokens; the output head is told apart by the tokens that are sampled
-    passing = np.arange(tokens + most + 1, dtype=np.float64)
-    layers = step_costs(one.take(np.zeros(len(passing), dtype=np.intp)), np.zeros(len(passing)))
-    nothing = np.zeros_like(passing)
-    without_head = layers.one_pass(passing, nothing) - layers.matrices.head.seconds(np.ones_like(passing), nothing)
-    contexts = np.linspace(0.0, float(one.network.max_context[0]), CONTEXTS + 1)
-    attention = decode_attention_seconds(one.take(np.zeros(len(contexts), dtype=np.intp)), contexts)
-    memory = memory_use(one)
+    slowdown, copies, stages = _as_measured(slowdown, one), cache_copies(one)[0], one.layout.pipeline_parallel[0]
+    most, tokens = int(one.layout.max_num_seqs[0] * copies), int(one.layout.max_batched_tokens[0])
+    by_sequences = _by_sequences(one, most, slowdown)
+    attention_s, context_step = _attention(one, slowdown)
     return ReplicaCosts(
         setup=one,
-        decode_s=(slowdown.decode * (parts.linear + parts.communication + parts.overhead)).tolist(),
-        batch=steps.micro_batch(sequences).tolist(),
-        attention_s=(slowdown.decode * attention).tolist(),
-        context_step=float(contexts[1]),
-        pass_s=(slowdown.prefill * without_head).tolist(),
-        head_s=(slowdown.prefill * steps.matrices.head.seconds(np.ones_like(sequences), sequences)).tolist(),
-        mixed=float(constants["mixed_prefill_share"][0]),
-        held_up=float(1 / stages + (1 - 1 / stages) * constants["stage_bubble_share"][0]),
+        decode_s=by_sequences.decode_s,
+        batch=by_sequences.batch,
+        attention_s=attention_s,
+        context_step=context_step,
+        pass_s=_passes(one, tokens + most, slowdown),
+        head_s=by_sequences.head_s,
+        mixed=float(one.constants["mixed_prefill_share"][0]),
+        held_up=float(1 / stages + (1 - 1 / stages) * one.constants["stage_bubble_share"][0]),
         max_sequences=most,
         max_tokens=tokens,
-        cache_bytes=float(max(memory.kv_capacity[0], 0.0) * copies),
+        cache_bytes=float(max(memory_use(one).kv_capacity[0], 0.0) * copies),
         slowdown=slowdown,
     )
+
+
+class _BySequences(NamedTuple):
+    """The tables of `ReplicaCosts` with a figure for each number of sequences."""
+
+    decode_s: list[float]
+    batch: list[float]
+    head_s: list[float]
+
+
+def _by_sequences(one: Setup, most: int, slowdown: Slowdown) -> _BySequences:
+    sequences = np.arange(most + 1, dtype=np.float64)
+    steps = step_costs(_repeated(one, most + 1), np.zeros(most + 1))
+    parts = steps.decode(sequences)
+    head_s = steps.matrices.head.seconds(np.ones_like(sequences), sequences)
+    return _BySequences(
+        (slowdown.decode * (parts.linear + parts.communication + parts.overhead)).tolist(),
+        steps.micro_batch(sequences).tolist(),
+        (slowdown.prefill * head_s).tolist(),
+    )
+
+
+def _passes(one: Setup, most: int, slowdown: Slowdown) -> list[float]:
+    """Up to so many tokens through all layers; the output head is told apart by the tokens that are sampled."""
+    tokens = np.arange(most + 1, dtype=np.float64)
+    nothing = np.zeros_like(tokens)
+    steps = step_costs(_repeated(one, most + 1), nothing)
+    head_s = steps.matrices.head.seconds(np.ones_like(tokens), nothing)
+    passes: list[float] = (slowdown.prefill * (steps.one_pass(tokens, nothing) - head_s)).tolist()
+    return passes
+
+
+def _attention(one: Setup, slowdown: Slowdown) -> tuple[list[float], float]:
+    """Decode attention of a sequence at contexts evenly apart, and the tokens between two of them."""
+    contexts = np.linspace(0.0, float(one.network.max_context[0]), CONTEXTS + 1)
+    attention_s = decode_attention_seconds(_repeated(one, CONTEXTS + 1), contexts)
+    return (slowdown.decode * attention_s).tolist(), float(contexts[1])
+
+
+def _repeated(one: Setup, rows: int) -> Setup:
+    return one.take(np.zeros(rows, dtype=np.intp))

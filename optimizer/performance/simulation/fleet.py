@@ -1,7 +1,8 @@
 """A workload's requests dealt to its replicas, and each replica that is looked at served from the first to the last.
 
 Requests go to deployments by chance, in the shares that the plan sends them, and inside a deployment to one replica
-after the other. Replicas of a deployment are alike, so of many only a few are looked at, which stand for the rest.
+after the other, or by chance as well. Replicas of a deployment are alike, so of many only a few are looked at, which
+stand for the rest.
 """
 
 from collections.abc import Sequence
@@ -51,23 +52,30 @@ class Outcome:
 
 
 def serve_stream(
-    rng: np.random.Generator, stream: Stream, servers: Sequence[Server], cached_input_share: float, most_replicas: int
+    rng: np.random.Generator,
+    stream: Stream,
+    servers: Sequence[Server],
+    cached_input_share: float,
+    most_replicas: int,
+    *,
+    by_chance: bool = False,
 ) -> Outcome:
     """The stream served by the deployments.
 
     Args:
-        rng: Decides to which deployment each request goes.
+        rng: Decides to which deployment each request goes, and by chance to which replica.
         stream: The requests.
         servers: The deployments.
         cached_input_share: Of every prompt, in the prefix cache.
         most_replicas: How many replicas of a deployment are looked at.
+        by_chance: Whether a request goes to any replica of its deployment alike, and not to the next in turn.
     """
     server = _dealt(rng, stream, servers)
     fewest = min(min(most_replicas / each.replicas, 1.0) for each in servers)
     parts, looked_at = [], []
     for number, each in enumerate(servers):
         (mine,) = np.nonzero(server == number)
-        replica = np.arange(len(mine)) % each.replicas
+        replica = rng.integers(each.replicas, size=len(mine)) if by_chance else np.arange(len(mine)) % each.replicas
         seen = min(each.replicas, most_replicas)
         served = []
         for one in range(seen):

@@ -12,7 +12,7 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.scenario.scenario import Latency
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.performance.candidates.predict import operate
+from optimizer.performance.candidates.predict import bounded, operate
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.roofline import matrices
 from optimizer.plan.grounds.rejections import on_admitted_offer
@@ -93,11 +93,12 @@ def curves(answer: Answer, plan: PlannedFleet) -> Iterator[Curve]:
         capacity = d.max_requests_per_second / d.replicas
         rates = np.linspace(LOWEST_SHARE, HIGHEST_SHARE, LOADS) * capacity
         # one replica of the configuration, once for each of the rates
-        point = operate(options.setup.take(np.full(LOADS, row)), mix, rates)
-        slo, margins = options.workload.slo, options.limits.margins
+        rows = np.full(LOADS, row)
+        point = bounded(options.setup.take(rows), mix, rates, options.limits.margins.take(rows))
+        slo = options.workload.slo
         ttft_limit, tpot_limit = _limit(slo.ttft_ms), _limit(slo.tpot_ms)
-        ttft_s = point.ttft_s[ttft_limit[0] if ttft_limit else "p95"].max(axis=1) * margins.ttft[row]
-        tpot_s = point.tpot_s[tpot_limit[0] if tpot_limit else "mean"] * margins.tpot[row]
+        ttft_s = point.ttft_s[ttft_limit[0] if ttft_limit else "p95"].max(axis=1)
+        tpot_s = point.tpot_s[tpot_limit[0] if tpot_limit else "mean"]
         # a gap in the line where the queue grows without end
         ms = np.where(point.stable, MS_PER_S, np.nan)
         yield Curve(

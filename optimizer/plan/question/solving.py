@@ -23,7 +23,7 @@ from optimizer.program.proof.state import EQUAL_COST
 MOST_ROUNDS = 8
 """Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
 
-MOST_PROBINGS = 5
+MOST_PROBINGS = 8
 """Times that mixes are predicted because replicas may sustain more of them; most plans need one or two."""
 
 WORTH_MORE_MIXES = 1e-6

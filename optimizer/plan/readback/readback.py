@@ -18,7 +18,7 @@ from optimizer.plan.question.service import Service, Use, rate_as_predicted
 from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
 from optimizer.plan.readback.containers import containers
 from optimizer.plan.readback.hours import ranges
-from optimizer.plan.readback.latencies import Latencies, latencies_of
+from optimizer.plan.readback.latencies import DeploymentLatencies, latencies_of
 from optimizer.plan.readback.outline import outlined, uses_by_offer
 from optimizer.plan.record.fleet import (
     Deployment,
@@ -113,7 +113,7 @@ class _Ran:
         return [service.flow_per_s / (n * service.rate_per_s) for n, service in self.running]
 
     @cached_property
-    def latencies(self) -> Latencies:
+    def latencies(self) -> DeploymentLatencies:
         """What its users wait for."""
         return latencies_of(self.choice, self.row, self.running, self.serving_share)
 
@@ -122,8 +122,7 @@ class _Ran:
         """Each class that it is sent; of a standby, those that it waits for."""
         sent = {k for _, service in self.running for k in service.classes if service.flow_per_s}
         return [
-            _served_class(self.choice, self.latencies, k, self.row, self.busiest)
-            for k in sorted(sent or self.busiest.classes)
+            _served_class(self.choice, self.latencies, k, self.busiest) for k in sorted(sent or self.busiest.classes)
         ]
 
 
@@ -147,8 +146,8 @@ def _deployment(answer: Answer, placement: Placement, use: Use) -> Deployment:
         limited_by=LIMITS[ran.running[ran.loads.index(max(ran.loads))][1].limited_by],
         concurrency=float(fullest.concurrency[0]),
         max_concurrency=float(fullest.max_concurrency[0]),
-        tpot_ms=ran.latencies.tpot_ms(1.0),
-        tpot_bound_ms=ran.latencies.tpot_ms(float(choice.limits.margins.tpot[row])),
+        tpot_ms=ran.latencies.predicted.tpot_ms(),
+        tpot_bound_ms=ran.latencies.bound.tpot_ms(),
         ttft_ms=_slowest([item.ttft_ms for item in classes]),
         ttft_bound_ms=_slowest([item.ttft_bound_ms for item in classes]),
         e2e_ms=_slowest([item.e2e_ms for item in classes]),
@@ -178,10 +177,9 @@ def _running(choice: WorkloadOptions, period: int, replicas: int, service: Servi
     )
 
 
-def _served_class(choice: WorkloadOptions, latencies: Latencies, k: int, row: int, busiest: Service) -> ServedClass:
-    """One class at the highest load it meets, without and with the confidence's margin."""
-    item, margins = choice.workload.classes()[k], choice.limits.margins
-    ttft_margin, tpot_margin = float(margins.ttft[row]), float(margins.tpot[row])
+def _served_class(choice: WorkloadOptions, latencies: DeploymentLatencies, k: int, busiest: Service) -> ServedClass:
+    """One class at the highest load it meets, as predicted and with the policy's confidence."""
+    item = choice.workload.classes()[k]
     share = float(busiest.mix.share[busiest.classes.index(k)]) if k in busiest.classes else 0.0
     return ServedClass(
         name=item.name,
@@ -189,10 +187,10 @@ def _served_class(choice: WorkloadOptions, latencies: Latencies, k: int, row: in
         output_tokens=item.output_tokens,
         share=share,
         requests_per_second=busiest.flow_per_s * share,
-        ttft_ms=latencies.ttft_ms(k, 1.0),
-        ttft_bound_ms=latencies.ttft_ms(k, ttft_margin),
-        e2e_ms=latencies.e2e_ms(k, 1.0),
-        e2e_bound_ms=latencies.e2e_ms(k, max(ttft_margin, tpot_margin)),
+        ttft_ms=latencies.predicted.ttft_ms(k),
+        ttft_bound_ms=latencies.bound.ttft_ms(k),
+        e2e_ms=latencies.predicted.e2e_ms(k),
+        e2e_bound_ms=latencies.bound.e2e_ms(k),
     )
 
 

@@ -34,6 +34,7 @@ REQUESTS_OF_A_REPLICA: Final = 1000
 CONFIRMING_REQUESTS: Final = (5_000, 20_000)
 """Of each workload beside a plan: so few where they decide every limit, else so many, within a fifth of a second."""
 MEAN: Final = "mean"
+BY_CHANCE: Final = "each sent to a replica by chance"
 LEAST_MS: Final = 1e-9
 
 
@@ -92,6 +93,7 @@ def simulated(
     requests: int,
     seeds: int,
     first_seed: int = 0,
+    by_chance: bool = False,
 ) -> Simulation:
     """The plan under that load.
 
@@ -102,19 +104,24 @@ def simulated(
         requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
         seeds: How often the whole is repeated.
         first_seed: Decides the luck of the first time; each later time has the next.
+        by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
     """
     classes: list[SimulatedClass] = []
     deployments: list[SimulatedDeployment] = []
     total, served = 0, services(claim, confidence)
     for number, service in enumerate(served):
         coming = arrivals or Arrivals(service.cv2)
-        runs = [_run(service, coming, requests, seed, number) for seed in range(first_seed, first_seed + seeds)]
+        runs = [
+            _run(service, coming, requests, seed, number, by_chance=by_chance)
+            for seed in range(first_seed, first_seed + seeds)
+        ]
         total += sum(len(outcome.request) for _, outcome in runs)
         classes += _judged(service, _after_warm_up(service, runs))
         deployments += _deployments(service, runs)
+    words = _in_words([service.workload for service in served]) if arrivals is None else arrivals.words
     return Simulation(
         requests=total,
-        arrivals=_in_words([service.workload for service in served]) if arrivals is None else arrivals.words,
+        arrivals=f"{words}, {BY_CHANCE}" if by_chance else words,
         assumed=tuple(sorted(s.workload.name for s in served if arrivals is None and s.workload.arrivals is None)),
         seeds=seeds,
         confidence=confidence,
@@ -155,7 +162,9 @@ def _in_words(workloads: Sequence[Workload]) -> str:
     return ", ".join(f"{name} {each}" for name, each in words.items()) if several else next(iter(words.values()), "")
 
 
-def _run(service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, number: int) -> tuple[Stream, Outcome]:
+def _run(
+    service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, number: int, *, by_chance: bool = False
+) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
     recorded = arrivals.recorded
@@ -168,7 +177,7 @@ def _run(service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, 
         count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in servers))
         stream = renewal(coming, fleet.classes, fleet.rate_per_s, count, arrivals.cv2)
     cached = service.workload.cached_input_share
-    return stream, serve_stream(dealing, stream, servers, cached, MOST_REPLICAS)
+    return stream, serve_stream(dealing, stream, servers, cached, MOST_REPLICAS, by_chance=by_chance)
 
 
 def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:

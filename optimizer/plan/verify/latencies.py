@@ -16,6 +16,7 @@ from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.setup import gather
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
+from optimizer.plan.verify.bounds import at_bound
 from optimizer.plan.verify.claim import Claim, Findings
 from optimizer.plan.verify.service import configuration, limits_ms
 
@@ -58,19 +59,19 @@ def _levels_at(
     may turn out still keep up with the full rate."""
     of, workload = configuration(d, offer), claim.workloads[d.workload]
     room = margins(claim.catalogs, [of], claim.policy.confidence)
-    slower = float(room.ttft[0]), float(room.tpot[0])
     loads = [item.requests_per_second / item.replicas for item in running]
     worst = [load * claim.policy.robust.demand / claim.policy.robust.throughput for load in loads]
     full = max(item.max_requests_per_second / item.replicas for item in running) * (1 - claim.precision.figure)
     # One row for each period at its worst load, one at the full rate, one at what a slower replica must be able to do
     rates = np.array([*worst, full, full * float(room.throughput[0])]) / claim.serving_share(offer)
     setup = gather(claim.catalogs, [of]).take(np.zeros(len(rates), dtype=np.int64))
-    point = operate(setup, _mix(workload, d, shares), rates)
-    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
+    mix, before_ms = _mix(workload, d, shares), _before_ms(workload, claim.network_ms(workload, offer))
+    point = operate(setup, mix, rates)
     for row, rate in enumerate(rates.tolist()):
         yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
+    bound = at_bound(setup, mix, rates, room)
     for row in range(len(rates) - 1):
-        yield from _within_limits(claim, workload, point, row, slower=slower, before_ms=before_ms)
+        yield from _within_limits(claim, workload, bound, row, before_ms=before_ms)
 
 
 def _as_predicted(claim: Claim, d: Deployment, offer: Offer) -> Findings:
@@ -84,24 +85,22 @@ def _as_predicted(claim: Claim, d: Deployment, offer: Offer) -> Findings:
     setup = gather(claim.catalogs, [configuration(d, offer)]).take(np.zeros(2, dtype=np.int64))
     point = operate(setup, _mix(workload, d, served), rate * np.array([1 - ABOUT, 1 + ABOUT]))
     before_ms = _before_ms(workload, claim.network_ms(workload, offer))
-    levels = [_within_limits(claim, workload, point, row, slower=(1.0, 1.0), before_ms=before_ms) for row in range(2)]
+    levels = [_within_limits(claim, workload, point, row, before_ms=before_ms) for row in range(2)]
     kept = [bool(point.stable[row]) and all(held for held, _ in found) for row, found in enumerate(levels)]
     yield kept == [True, False], f"{d.workload} on {d.gpu} would sustain {rate:g} requests/s a replica as predicted"
 
 
-def _within_limits(
-    claim: Claim, workload: Workload, point: OperatingPoint, row: int, *, slower: tuple[float, float], before_ms: float
-) -> Findings:
-    """TTFT, TPOT and E2E of the slowest class, with the margin of the chosen confidence."""
-    slo, margin_of_last = workload.slo, max(slower)
-    bounds = (
-        ("TTFT", slo.ttft_ms, point.ttft_s, before_ms, slower[0]),
-        ("TPOT", slo.tpot_ms, point.tpot_s, 0.0, slower[1]),
-        ("end to end", slo.e2e_ms, point.e2e_s, before_ms, margin_of_last),
+def _within_limits(claim: Claim, workload: Workload, point: OperatingPoint, row: int, *, before_ms: float) -> Findings:
+    """TTFT, TPOT and E2E of the slowest class."""
+    slo = workload.slo
+    latencies = (
+        ("TTFT", slo.ttft_ms, point.ttft_s, before_ms),
+        ("TPOT", slo.tpot_ms, point.tpot_s, 0.0),
+        ("end to end", slo.e2e_ms, point.e2e_s, before_ms),
     )
-    for what, latency, seconds, outside_ms, margin in bounds:
+    for what, latency, seconds, outside_ms in latencies:
         for statistic, limit in limits_ms(latency).items():
-            worst = outside_ms + margin * MS_PER_S * float(seconds[statistic][row].max())
+            worst = outside_ms + MS_PER_S * float(seconds[statistic][row].max())
             text = f"{workload.name}: {what} {statistic} {worst:.2f} of {limit:g} ms"
             yield worst <= limit * (1 + claim.precision.figure), text
 
@@ -120,27 +119,31 @@ class Predicted:
         load_per_s: Requests/s of a replica.
         fullness: Of what it sustains of this mix.
         point: One row.
+        bound: The same with the margins of the chosen confidence.
     """
 
     classes: tuple[str, ...]
     load_per_s: float
     fullness: float
     point: OperatingPoint
+    bound: OperatingPoint
 
 
 def _predicted(
     claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]
 ) -> Iterator[Predicted]:
     """Each mix that a deployment is sent; of a standby one, those that it waits for."""
-    setup, workload = gather(claim.catalogs, [configuration(d, offer)]), claim.workloads[d.workload]
+    of, workload = configuration(d, offer), claim.workloads[d.workload]
+    setup, room = gather(claim.catalogs, [of]), margins(claim.catalogs, [of], claim.policy.confidence)
     idle = not any(item.requests_per_second for running in by_mix.values() for item in running)
     for shares, running in by_mix.items():
         load = max(item.requests_per_second / item.replicas for item in running)
         if load or idle:
-            point = operate(setup, _mix(workload, d, shares), np.array([load / claim.serving_share(offer)]))
+            mix, rate = _mix(workload, d, shares), np.array([load / claim.serving_share(offer)])
+            point, bound = operate(setup, mix, rate), at_bound(setup, mix, rate, room)
             names = tuple(item.name for item, share in zip(d.classes, shares, strict=True) if share)
             fullness = max(item.requests_per_second / item.max_requests_per_second for item in running)
-            yield Predicted(names, load, fullness, point)
+            yield Predicted(names, load, fullness, point, bound)
 
 
 @dataclass(frozen=True)
@@ -158,54 +161,52 @@ class Slowest:
     e2e_ms: Mapping[str, float]
 
     @classmethod
-    def of(cls, mixes: Sequence[Predicted], statistic: str) -> "Slowest":
-        """Over all mixes that a deployment is sent."""
-        tpot_ms = max(MS_PER_S * float(mix.point.tpot_s[statistic][0]) for mix in mixes)
+    def of(cls, points: Sequence[tuple[Sequence[str], OperatingPoint]], statistic: str) -> "Slowest":
+        """Over all mixes that a deployment is sent, each with its classes."""
+        tpot_ms = max(MS_PER_S * float(point.tpot_s[statistic][0]) for _, point in points)
         ttft_ms, e2e_ms = defaultdict[str, float](float), defaultdict[str, float](float)
-        for mix in mixes:
-            for column, name in enumerate(mix.classes):
-                ttft_ms[name] = max(ttft_ms[name], MS_PER_S * float(mix.point.ttft_s[statistic][0, column]))
-                e2e_ms[name] = max(e2e_ms[name], MS_PER_S * float(mix.point.e2e_s[statistic][0, column]))
+        for classes, point in points:
+            for column, name in enumerate(classes):
+                ttft_ms[name] = max(ttft_ms[name], MS_PER_S * float(point.ttft_s[statistic][0, column]))
+                e2e_ms[name] = max(e2e_ms[name], MS_PER_S * float(point.e2e_s[statistic][0, column]))
         return cls(tpot_ms, ttft_ms, e2e_ms)
 
 
 def _as_shown(claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]) -> Findings:
     """Latencies are those of the slowest mix; concurrency and KV cache those of the fullest."""
     mixes = list(_predicted(claim, d, offer, by_mix))
-    room = margins(claim.catalogs, [configuration(d, offer)], claim.policy.confidence)
     before_ms = _before_ms(claim.workloads[d.workload], claim.network_ms(claim.workloads[d.workload], offer))
     for statistic in STATISTICS:
-        slowest = Slowest.of(mixes, statistic)
-        for what, own_ms, shown_ms in _figures(d, slowest, before_ms, float(room.ttft[0]), float(room.tpot[0])):
+        slowest = Slowest.of([(mix.classes, mix.point) for mix in mixes], statistic)
+        bound = Slowest.of([(mix.classes, mix.bound) for mix in mixes], statistic)
+        for what, own_ms, shown_ms in _figures(d, slowest, bound, before_ms):
             text = f"{d.workload}: {what} {statistic} is {own_ms:.2f} ms, shown {shown_ms.get(statistic, math.nan):.2f}"
             yield statistic in shown_ms and claim.same_latency(own_ms, shown_ms[statistic]), text
     yield _filled(claim, d, offer, mixes)
 
 
 def _figures(
-    d: Deployment, slowest: Slowest, before_ms: float, first: float, token: float
+    d: Deployment, slowest: Slowest, bound: Slowest, before_ms: float
 ) -> Iterator[tuple[str, float, Mapping[str, float]]]:
     """Each latency by its name, as it is here and as the plan shows it by statistic.
 
     Args:
         d: The deployment that the plan shows.
         slowest: What was predicted again.
+        bound: The same with margins.
         before_ms: What comes before the model.
-        first: Factor from a predicted time to the first token to its bound.
-        token: The same for the time per output token; the larger of the two bounds the whole.
     """
-    first_ms, last = max(slowest.ttft_ms.values()), max(first, token)
-    yield "TTFT", before_ms + first_ms, d.ttft_ms
-    yield "bound of TTFT", before_ms + first * first_ms, d.ttft_bound_ms
+    yield "TTFT", before_ms + max(slowest.ttft_ms.values()), d.ttft_ms
+    yield "bound of TTFT", before_ms + max(bound.ttft_ms.values()), d.ttft_bound_ms
     yield "TPOT", slowest.tpot_ms, d.tpot_ms
-    yield "bound of TPOT", token * slowest.tpot_ms, d.tpot_bound_ms
+    yield "bound of TPOT", bound.tpot_ms, d.tpot_bound_ms
     yield "end to end", before_ms + max(slowest.e2e_ms.values()), d.e2e_ms
     for item in d.classes:
-        ttft_ms, e2e_ms = slowest.ttft_ms[item.name], slowest.e2e_ms[item.name]
-        yield f"TTFT of {item.name}", before_ms + ttft_ms, item.ttft_ms
-        yield f"bound of TTFT of {item.name}", before_ms + first * ttft_ms, item.ttft_bound_ms
-        yield f"end to end of {item.name}", before_ms + e2e_ms, item.e2e_ms
-        yield f"bound of end to end of {item.name}", before_ms + last * e2e_ms, item.e2e_bound_ms
+        name = item.name
+        yield f"TTFT of {name}", before_ms + slowest.ttft_ms[name], item.ttft_ms
+        yield f"bound of TTFT of {name}", before_ms + bound.ttft_ms[name], item.ttft_bound_ms
+        yield f"end to end of {name}", before_ms + slowest.e2e_ms[name], item.e2e_ms
+        yield f"bound of end to end of {name}", before_ms + bound.e2e_ms[name], item.e2e_bound_ms
 
 
 def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted]) -> tuple[bool, str]:

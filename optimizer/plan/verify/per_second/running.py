@@ -21,6 +21,7 @@ from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.setup import Configuration, gather
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.containers import ContainerHours, Containers
+from optimizer.plan.verify.bounds import at_bound
 from optimizer.plan.verify.claim import Claim
 
 LONG = 600.0
@@ -83,20 +84,17 @@ class ContainerRun:
 
 
 def run_at(claim: Claim, c: Containers, rate: float) -> tuple[ContainerRun, OperatingPoint]:
-    """A container at a rate, and its predictions: at the worst load, at that over the utilization, idle."""
+    """A container at a rate, and its bounds: at the worst load, at that over the utilization."""
     workload, policy = claim.workloads[c.workload], claim.policy
     worst = rate * policy.robust.demand / policy.robust.throughput
-    setup = gather(claim.catalogs, [configuration_of(c)]).take(np.zeros(3, dtype=np.int64))
-    point = operate(setup, mix_of(workload), np.array([worst, worst / policy.max_utilization, 0.0]))
+    setup, mix = gather(claim.catalogs, [configuration_of(c)]), mix_of(workload)
     room = margins(claim.catalogs, [configuration_of(c)], policy.confidence)
-    slower, idle_s, start_s = (
-        max(float(room.ttft[0]), float(room.tpot[0])),
-        idle_seconds(claim, c),
-        start_seconds(claim, c),
-    )
+    rates = np.array([worst, worst / policy.max_utilization])
+    bound = at_bound(setup.take(np.zeros(2, dtype=np.int64)), mix, rates, room)
+    idle_s, start_s = idle_seconds(claim, c), start_seconds(claim, c)
     share = [item.share for item in workload.classes()]
-    longest = [slower * service + idle_s for service in point.e2e_s["mean"][0].tolist()]
-    shortest = [service + idle_s for service in point.e2e_s["mean"][2].tolist()]
+    longest = [service + idle_s for service in bound.e2e_s["mean"][0].tolist()]
+    shortest = [service + idle_s for service in operate(setup, mix, np.zeros(1)).e2e_s["mean"][0].tolist()]
     met = _down(rate, start_s, shortest, share)
     gathered = 1 + rate * start_s
     return (
@@ -106,7 +104,7 @@ def run_at(claim: Claim, c: Containers, rate: float) -> tuple[ContainerRun, Oper
             wait_s=start_s * (gathered + 1) / 2 * met,
             starts_per_s=rate * met,
         ),
-        point,
+        bound,
     )
 
 
