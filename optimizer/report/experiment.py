@@ -78,6 +78,7 @@ def _expected(run: ExperimentRun) -> str:
 def _row(rank: str, run: ExperimentRun, found: ExperimentReport) -> tuple[str, ...]:
     workload = f"{run.workload}: " if len({each.workload for each in found.runs}) > 1 else ""
     nothing_known = not run.results
+    results_of_plan = not nothing_known and (run.in_plan or run.chance_plan_too_small > 0)
     cache = f", KV {run.kv_precision}" if len({each.kv_precision for each in found.runs}) > 1 else ""
     return (
         rank,
@@ -85,7 +86,7 @@ def _row(rank: str, run: ExperimentRun, found: ExperimentReport) -> tuple[str, .
         money(run.price_usd),
         NOT_WORKED_OUT if nothing_known else f"{_least(run)}{money(run.expected_saving_usd_per_month)}",
         "" if nothing_known else f"{_least(run)}{run.chance_plan_changes:.0%}",
-        f"{_least(run)}{run.chance_plan_too_small:.0%}" if run.in_plan and not nothing_known else "",
+        f"{_least(run)}{run.chance_plan_too_small:.0%}" if results_of_plan else "",
         _becomes(run),
     )
 
@@ -137,8 +138,9 @@ def _counted(found: ExperimentReport) -> Iterator[str]:
     results = next((len(run.results) + run.results_left_out for run in found.runs + found.over_budget), 0)
     if results:
         yield (
-            f"a run has {results} equally likely results, from the interval of its prediction; what two runs of one "
-            "point differ by stays in doubt afterwards"
+            f"a run has {results} equally likely results, from the interval of its prediction; it teaches what "
+            "`calibrate --own` would make of it, of other models and layouts on that GPU too, and nothing of the most "
+            "that a replica serves"
         )
         yield (
             "a result saves what the best plan that knows it costs less than today's plan, or, where that proves too "

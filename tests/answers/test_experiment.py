@@ -27,15 +27,15 @@ from optimizer.report.export import as_json, rendered
 
 MEASURED, UNMEASURED = "l40s", "l40"
 CHAT = {
-    "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 8, "input_tokens": 1000, "output_tokens": 300,
-    "slo": {"ttft_ms": 3000, "tpot_ms": 60},
+    "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 5, "input_tokens": 1000, "output_tokens": 300,
 }  # fmt: skip
 
 PLAIN = {"engines": ["vllm"], "precisions": ["fp8"], "kv_precisions": ["bf16"]}
 
 
-def asked(**policy: Any) -> Scenario:
-    return Scenario.model_validate({"name": "worth", "workloads": [CHAT], "policy": PLAIN | policy})
+def asked(tpot_ms: float = 20, **policy: Any) -> Scenario:
+    workload = CHAT | {"slo": {"ttft_ms": 3000, "tpot_ms": tpot_ms}}
+    return Scenario.model_validate({"name": "worth", "workloads": [workload], "policy": PLAIN | policy})
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_the_text_names_the_run_and_how_to_make_it(found: ExperimentReport) -> N
 
 
 def test_what_the_plan_runs_is_written_by_benchmark(few: Catalogs) -> None:
-    own = experiment(asked(gpus={"allow": [MEASURED]}), few)
+    own = experiment(asked(tpot_ms=24, gpus={"allow": [MEASURED]}), few)
     text = rendered(experiment_answer(own, "'my file.yaml'", " --catalogs mine"), own, "text")
     assert "optimizer plan 'my file.yaml' --catalogs mine --format json --output plan.json" in text
     assert "optimizer benchmark plan.json --tool vllm --output runs --catalogs mine" in text

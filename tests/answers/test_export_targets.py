@@ -315,13 +315,22 @@ def test_tensorrt_is_told_by_flags_and_a_file(planned: Planned, catalogs: Catalo
 
 @pytest.mark.slow("plans every shipped scenario")
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_shipped_scenario_is_exported_to_some_target(name: str, planned: Planned, catalogs: Catalogs) -> None:
+def test_every_shipped_scenario_is_exported_to_every_target(name: str, planned: Planned, catalogs: Catalogs) -> None:
+    """What a target does not write of a deployment it leaves out with the reason; SkyPilot joins some to a service."""
     report = planned(name)
     found = exported(report, catalogs, *TARGETS) if report.deployments else None
     if found is None:
         return
     for content in of_target(found, "skypilot"):
         check_skypilot(content)
+    for content in of_target(found, "kubernetes"):
+        kubernetes_validate.validate(content, "1.37", strict=True)
+    left_out = {(each.target, each.what) for each in found.left_out}
+    for target in TARGETS.keys() - {"skypilot", "focus"}:
+        files = {path.split("/")[0] for path in found.files if path.endswith(f"/{TARGETS[target].file}")}
+        assert files | {run.name for run in found.runs if (target, run.name) in left_out} >= {
+            run.name for run in found.runs
+        }, target
     written = {path.split("/")[0] for path in found.files}
     refused = {each.what for each in found.left_out if not each.target}
     assert {run.name for run in found.runs} == written

@@ -17,16 +17,15 @@ from optimizer.performance.fit.coverage import interval_tables
 from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import FIT, MOST_DEVIATIONS, FitProblem, log_errors, prior_of
 from optimizer.performance.measured.measured import points, repeat_noise
+from optimizer.performance.physics.constants import rounded
 from optimizer.performance.uncertainty.evidence import EVIDENCE, PAIRED, measured_groups, named_pairs, pipelines
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, REPEAT_NOISE, UNSEEN
+from optimizer.performance.uncertainty.own_updates import OWN_SOURCE
 
 PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
-OWN_SOURCE: Final = "own-measurements"
 ERROR: Final = "fit_error"
 PERCENT: Final = 100
 WORST_SHARE: Final = 0.9
-DIGITS: Final = "%.4g"
-"""Of every fitted value, so that another machine's rounding does not show."""
 
 
 @dataclass(frozen=True)
@@ -183,10 +182,6 @@ def entry(
         as_of=origin.as_of,
         note=note,
     )
-
-
-def rounded(value: float) -> float:
-    return float(DIGITS % value)
 
 
 def ordered(entries: Iterable[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:

@@ -12,24 +12,21 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
-from optimizer.answers.accuracy.calibration_rows import OWN_SOURCE, Origin, entry, ordered, rounded
+from optimizer.answers.accuracy.calibration_rows import ordered
 from optimizer.answers.accuracy.own_rows import OwnPoints, own_points
 from optimizer.answers.accuracy.validate import errors
-from optimizer.base.arrays import Names
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.inputs.measurements import deployments_of
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.batch import predict_batch
-from optimizer.performance.physics.constants import group_name
-from optimizer.performance.physics.own import ANY_LOAD, FACTOR, PLANNING_LOAD, WIDTH, without_own
+from optimizer.performance.physics.constants import group_name, rounded
+from optimizer.performance.physics.own import FACTOR, PLANNING_LOAD, without_own
 from optimizer.performance.uncertainty.evidence import OWN_DEPLOYMENT
-from optimizer.performance.uncertainty.likeness import Strata, Told, shares_of, told, told_by_the_others
+from optimizer.performance.uncertainty.likeness import Told, shares_of, told_by_the_others
+from optimizer.performance.uncertainty.own_updates import OWN_SOURCE, own_entries, own_values
 from optimizer.plan.record.fields import Figure
-
-NOWHERE = ""
-"""The configuration or model of a row that stands for all those that nobody measured."""
 
 
 class MovedMetric(Strict):
@@ -114,7 +111,7 @@ def own_update(
     """
     before = replace(catalogs, calibration=without_own(catalogs.calibration))
     points = own_points(frame, before, file)
-    entries = _entries(points, before, Origin(OWN_SOURCE, as_of or catalogs.as_of, data))
+    entries = _entries(points, before, as_of or catalogs.as_of, data)
     after = replace(before, calibration=ordered([*before.calibration, *entries]))
     by_others, was = _by_others(points, before), _judged(points, before)
     shown = OwnCalibration(
@@ -127,43 +124,9 @@ def own_update(
     return OwnUpdate(entries, shown)
 
 
-def _entries(points: OwnPoints, catalogs: Catalogs, origin: Origin) -> tuple[CalibrationEntry, ...]:
-    shares = shares_of(catalogs.deployment_shares)
-    made: list[CalibrationEntry] = []
-    for metric, error in zip(METRICS, points.errors, strict=True):
-        known = np.flatnonzero(np.isfinite(error))
-        if not len(known):
-            continue
-        measured = points.places.take(known)
-        asked, names = _asked_of(metric, measured)
-        found = told(shares, metric, error[known], measured, asked)
-        for load, name, mean, left in zip(asked.load, names, found.mean, found.left, strict=True):
-            group = group_name((metric, load, name))
-            made += [
-                _row(origin, FACTOR, group, np.exp(mean), "measured/predicted"),
-                _row(origin, WIDTH, group, left, "share of the half-width"),
-            ]
-    return ordered(made)
-
-
-def _row(origin: Origin, parameter: str, group: str, value: float, unit: str) -> CalibrationEntry:
-    return entry(
-        origin, parameter, group, rounded(value), unit=unit, method="own", note=f"{OWN_DEPLOYMENT}: {origin.data}"
-    )
-
-
-def _asked_of(metric: str, measured: Strata) -> tuple[Strata, Names]:
-    """Every deployment that a metric was measured of and those near it, under each kind of load, with their names."""
-    rows = []
-    for gpu in sorted(set(measured.gpu)):
-        there = measured.take(np.flatnonzero(measured.gpu == gpu))
-        deployments = {(gpu, NOWHERE, NOWHERE, gpu)}
-        deployments |= {(gpu, model, NOWHERE, model) for model in there.model}
-        deployments |= {(gpu, *pair, pair[1]) for pair in zip(there.model, there.configuration, strict=True)}
-        loads = sorted({*there.load, PLANNING_LOAD[metric], ANY_LOAD})
-        rows += [(*deployment[:3], load, deployment[3]) for deployment in sorted(deployments) for load in loads]
-    columns = [np.array(column, dtype=object) for column in zip(*rows, strict=True)]
-    return Strata(*columns[:4]), columns[4]
+def _entries(points: OwnPoints, catalogs: Catalogs, as_of: date, data: str) -> tuple[CalibrationEntry, ...]:
+    values = own_values(shares_of(catalogs.deployment_shares), points.errors, points.places)
+    return ordered(own_entries(values, OWN_SOURCE, as_of, f"{OWN_DEPLOYMENT}: {data}"))
 
 
 def _odd(points: OwnPoints, by_others: Sequence[Told], was: pd.DataFrame, file: str) -> Iterator[str]:

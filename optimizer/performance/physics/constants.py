@@ -115,6 +115,15 @@ OF_LATENCY: Final = frozenset(
 """Times that an engine adds to a step or a request: only what was timed can tell them."""
 
 
+DIGITS: Final = "%.4g"
+"""Of every value that comes of measurements, so that another machine's rounding does not show."""
+
+
+def rounded(value: float) -> float:
+    """A value that comes of measurements, with as many digits as are kept."""
+    return float(DIGITS % value)
+
+
 def group_name(values: Sequence[str]) -> str:
     """The catalog's name of a group: its axes' values joined by '@', empty for everything."""
     return "@".join(values)

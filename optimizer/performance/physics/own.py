@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from optimizer.base.arrays import Flags, Floats, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import figure
@@ -59,6 +61,11 @@ class OwnFactors(RowArrays):
     tpot: Floats
     throughput: Floats
 
+    @classmethod
+    def none(cls, rows: int) -> "OwnFactors":
+        """Of rows that nothing moved."""
+        return cls(np.ones(rows), np.ones(rows), np.ones(rows))
+
 
 @dataclass(frozen=True)
 class OwnRows:
@@ -84,7 +91,12 @@ class OwnRows:
 
     def measured(self, names: Categorical[DeploymentName]) -> Flags:
         """Whether what a token takes was measured of each row's very configuration, (n,)."""
-        return names.passing(lambda name: group_name(("tpot", ANY_LOAD, name.configuration)) in self.factor)
+        load = PLANNING_LOAD["tpot"]
+        return names.passing(lambda name: group_name(("tpot", load, name.configuration)) in self.factor)
+
+    def near(self, name: DeploymentName) -> bool:
+        """Whether anything was measured of its engine on its GPU."""
+        return any(group_name((metric, ANY_LOAD, name.gpu)) in self.factor for metric in PLANNING_LOAD)
 
     def factors(self, metric: str, loads: Sequence[str] | Names, names: Categorical[DeploymentName]) -> Floats:
         """Measured over predicted, (n,); 1 where nothing near was measured."""

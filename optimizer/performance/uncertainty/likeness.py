@@ -88,6 +88,26 @@ def told_by_the_others(shares: Shares, metric: str, errors: Floats, measured: St
     return Told(errors - (precision @ errors) / own, _widened(shares, metric, 1 / own))
 
 
+def told_once_more(shares: Shares, metric: str, errors: Floats, left: Floats) -> Told:
+    """What one more point tells of others of its configuration under its load, of which something may be known, (n,).
+
+    With ρ what such points have in common and v the variance left of each of them, 1 − ρ of it is nobody else's:
+
+        mean = e (v − 1 + ρ) / v        variance left = v − (v − 1 + ρ)² / v
+
+    Args:
+        shares: Of the catalog.
+        metric: `tpot` or `ttft`.
+        errors: log measured − log predicted, of predictions that all earlier points moved.
+        left: What these left of the deviation; 1 where there are none.
+    """
+    known = (left / shares.get((metric, SPREAD), 1.0)) ** 2
+    variance = np.where(left < 1, np.minimum(known, 1.0), 1.0)
+    common = np.maximum(variance - 1 + shares[metric, LEVELS[-1]], 0.0)
+    after = _widened(shares, metric, variance - common**2 / variance)
+    return Told(errors * common / variance, np.minimum(after, left))
+
+
 def _among(shares: Shares, metric: str, measured: Strata) -> Floats:
     found = correlations(shares, metric, measured, measured)
     # a measurement tells all of itself

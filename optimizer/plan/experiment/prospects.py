@@ -15,11 +15,15 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.avoiding import keeping_to_measured, letting_in
-from optimizer.performance.candidates.measuring import once_measured, partly
+from optimizer.performance.candidates.measuring import predicted_again
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.candidates.selecting import partly
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.uncertainty.learning import margins_after_run
+from optimizer.performance.physics.own import SAME, DeploymentName, deployment_names
+from optimizer.performance.physics.setup import Configuration, categorical
+from optimizer.performance.uncertainty.learning import after_each_run, after_run
 from optimizer.plan.experiment.subjects import Subject, rows_of, subject_of, subjects_of, subjects_used
 from optimizer.plan.question.inquiry import COMPARISON_GAP, Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed, restricted
@@ -112,23 +116,56 @@ class Prospects:
         return max(CENT, self.bought.monthly_cost_usd * Decimal(repr(gap)))
 
     @cached_property
-    def measured(self) -> tuple[tuple[WorkloadOptions, ...], ...]:
-        """All options for each result, as if a run had been made of each configuration; predicted once."""
-        confidence, catalogs = self.today.scenario.policy.confidence, self.today.catalogs
-        return tuple(
-            tuple(
-                once_measured(choice, margins_after_run(catalogs, choice.configurations, confidence, result))
-                for choice in self.today.options
-            )
-            for result in ((number + 0.5) / RESULTS for number in range(RESULTS))
-        )
+    def names(self) -> tuple[Categorical[DeploymentName], ...]:
+        """What each configuration is called where measurements of one's own are told apart, by options."""
+        catalogs, options = self.today.catalogs, self.today.options
+        return tuple(deployment_names(catalogs, categorical(choice.configurations, SAME)) for choice in options)
 
-    def asked(self, wanted: Collection[Subject], result: int) -> Inquiry:
-        """Today's question were runs of some subjects to have a result."""
-        rows = [rows_of(names, wanted) for names in self.subjects]
-        triples = zip(self.today.options, self.measured[result], rows, strict=True)
-        options = tuple(partly(own, other, mine) if mine.any() else own for own, other, mine in triples)
+    @cached_property
+    def alike(self) -> dict[Subject, list[Configuration]]:
+        """What a run of each subject is made of, wherever it stands."""
+        found: dict[Subject, list[Configuration]] = {}
+        for choice, subjects in zip(self.today.options, self.subjects, strict=True):
+            for configuration, code in zip(choice.configurations, subjects.codes, strict=True):
+                found.setdefault(subjects.categories[code], []).append(configuration)
+        return found
+
+    @cached_property
+    def gpu_of(self) -> dict[Subject, str]:
+        """The engine and GPU of each subject, in the terms of `names`."""
+        first = categorical([run[0] for run in self.alike.values()], SAME)
+        found = deployment_names(self.today.catalogs, first)
+        return {each: found.categories[code].gpu for each, code in zip(self.alike, found.codes, strict=True)}
+
+    @cached_property
+    def best(self) -> tuple[WorkloadOptions, ...]:
+        """All options, each configuration as its own run at its best would leave it."""
+        after = after_each_run(self.today.catalogs, list(self.alike.values()), _share_of_better(BEST))
+        return self._with(after, [np.ones(len(names.codes), np.bool_) for names in self.names])
+
+    def all_at_best(self, wanted: Collection[Subject]) -> Inquiry:
+        """Today's question were some subjects measured, each at its best, as far as each run tells of itself."""
+        triples = zip(self.today.options, self.best, self.subjects, strict=True)
+        options = tuple(partly(own, other, rows_of(names, wanted)) for own, other, names in triples)
         return replace(self.today, options=options)
+
+    def asked(self, subject: Subject, result: int) -> Inquiry:
+        """Today's question were a run to have a result, with what it tells of its neighbours."""
+        after = after_run(self.today.catalogs, self.alike[subject], _share_of_better(result))
+        gpu = self.gpu_of[subject]
+        rows = [names.passing(lambda name: name.gpu == gpu) for names in self.names]
+        return replace(self.today, options=self._with(after, rows))
+
+    def tells_of_plan(self, subject: Subject) -> bool:
+        """Whether a run tells of something that the plan runs: what it is made of, or a neighbour."""
+        return self.gpu_of[subject] in {self.gpu_of[each] for each in self.running}
+
+    def _with(self, after: Catalogs, rows: Sequence[Flags]) -> tuple[WorkloadOptions, ...]:
+        confidence = self.today.scenario.policy.confidence
+        return tuple(
+            predicted_again(choice, np.flatnonzero(mine), after, confidence) if mine.any() else choice
+            for choice, mine in zip(self.today.options, rows, strict=True)
+        )
 
     def prospect(self, subject: Subject, result: int) -> Prospect:
         """What one result of a run would come to.
@@ -136,12 +173,12 @@ class Prospects:
         Raises:
             LimitReached: the clock ran out first.
         """
-        asked, cost_usd = self.asked([subject], result), self.bought.monthly_cost_usd
+        asked, cost_usd = self.asked(subject, result), self.bought.monthly_cost_usd
         unchanged = Prospect(too_small=False, blind_usd=cost_usd, knowing_usd=cost_usd, changes=False, answer=None)
         better, worse = self._moved(asked)
         blind_usd: Decimal | None = cost_usd
         too_small, compared = False, self.today.shown
-        if worse and subject in self.running:
+        if worse and self.tells_of_plan(subject):
             more = solved(*self._more_of_the_same(asked))
             of_the_same = _cost_usd(more)
             too_small = of_the_same is None or of_the_same >= cost_usd + self.worth_usd
@@ -171,7 +208,7 @@ class Prospects:
         """
         kept = {*left_out, *self.running}
         others = {subject for names in self.subjects for subject in names.categories if subject not in kept}
-        answer = solved(self.asked(others, BEST))
+        answer = solved(self.all_at_best(others))
         cheapest = answer.cheapest or answer
         least_usd, bought_usd = _cost_usd(cheapest), self.bought.monthly_cost_usd
         used = {subject for each in (answer, cheapest) for subject in subjects_used(each.inquiry.options, each.used)}
@@ -211,6 +248,11 @@ class Prospects:
         asked = replace(asked, catalogs=replace(asked.catalogs, serverless=rows))
         own = restricted(asked, [purchase.offer for purchase in self.bought.purchases])
         return own, [rows_of(subjects_of(choice), self.running) for choice in own.options]
+
+
+def _share_of_better(result: int) -> float:
+    """Of all results, those that are better than this one."""
+    return (result + 0.5) / RESULTS
 
 
 def _rates(pools: Sequence[PoolOptions]) -> Floats:

@@ -117,7 +117,7 @@ def _try(prospects: Prospects, subject: Subject, found: list[Trial]) -> None:
     try:
         for result in range(RESULTS):
             by_result.append(prospects.prospect(subject, result))
-            if not (in_plan or by_result[-1].changes):
+            if not (prospects.tells_of_plan(subject) or by_result[-1].changes):
                 # a worse result admits fewer plans, so it changes nothing either
                 by_result += [by_result[-1]] * (RESULTS - len(by_result))
                 break

@@ -19,10 +19,11 @@ from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import WorkloadOptions, pool_options
 from optimizer.performance.candidates.quality import against_floors
+from optimizer.performance.candidates.selecting import taken
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.plan.explain.alternatives import compared, without_plan
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.narrowing import on_offer, taken
+from optimizer.plan.question.narrowing import on_offer
 from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fleet import PlannedFleet
 

@@ -10,8 +10,8 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
-from optimizer.performance.candidates.measuring import partly
 from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.selecting import partly
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import own_measured, performance_of
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of

@@ -11,10 +11,10 @@ from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.options import WorkloadOptions, re_rated
+from optimizer.performance.candidates.selecting import taken
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA
 from optimizer.performance.market.market import Market
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.narrowing import taken
 
 OF_OFFERS: Final = ("gpu", "provider", "region", "pricing_term")
 OF_CONFIGURATIONS: Final = ("gpu", "precision", "engine", "tensor_parallel")

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Ints
+from optimizer.base.arrays import Flags
 from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.selecting import taken
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market
 from optimizer.plan.question.inquiry import Inquiry
@@ -35,22 +36,6 @@ def left_with(inquiry: Inquiry, offers: Collection[str]) -> Inquiry:
 
 def _narrowed(choice: WorkloadOptions, market: Market) -> WorkloadOptions:
     return taken(choice, np.flatnonzero(on_offer(choice, market) & _mendable(choice)))
-
-
-def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
-    """Some of a workload's configurations, in the given order, with all that is known of them."""
-    return replace(
-        choice,
-        limits=choice.limits.take(rows),
-        configurations=tuple(choice.configurations[row] for row in rows),
-        kind=choice.kind[rows],
-        gpus_per_replica=choice.gpus_per_replica[rows],
-        setup=choice.setup.take(rows),
-        memory=choice.memory.take(rows),
-        quality=tuple(choice.quality[row] for row in rows),
-        fixed={name: failed[rows] for name, failed in choice.fixed.items()},
-        pools=tuple(pool.take(rows) for pool in choice.pools),
-    )
 
 
 def on_offer(choice: WorkloadOptions, market: Market) -> Flags:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from optimizer.answers.accuracy.imported import ImportedMeasurements, ImportedRun
 from optimizer.base.errors import Finding
+from optimizer.base.figures import figure
 from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section
@@ -15,6 +16,11 @@ from optimizer.report.layout.elements import Section
 def _of_row(template: str) -> Cell:
     """A cell written from the measurement's own columns."""
     return lambda run: template.format(**run.row)
+
+
+def _figure_of_row(name: str) -> Cell:
+    """A cell with one of its numbers as people read them; the file has all digits."""
+    return lambda run: figure(float(run.row[name])) if run.row[name] else ""
 
 
 def _place(finding: Finding) -> str:
@@ -28,9 +34,9 @@ MEASURED: Final[Mapping[str, Cell]] = {
     "on": _of_row("{num_gpus}× {gpu}"),
     "precision": _of_row("{weight_precision}"),
     "load": lambda run: f"{run.row['load_type'].replace('_', ' ')} {run.row['load_value']}",
-    ">TTFT p50 ms": _of_row("{ttft_ms_p50}"),
-    ">TPOT mean ms": _of_row("{tpot_ms_mean}"),
-    ">tokens/s": _of_row("{output_tok_s}"),
+    ">TTFT p50 ms": _figure_of_row("ttft_ms_p50"),
+    ">TPOT mean ms": _figure_of_row("tpot_ms_mean"),
+    ">tokens/s": _figure_of_row("output_tok_s"),
 }
 REFUSED: Final[Mapping[str, Cell]] = {"run": _place, "refused because": "{problem}", "to take it in": "{hint}"}
 
