@@ -39,6 +39,15 @@ def test_a_short_gap_is_bridged_and_a_long_one_is_not() -> None:
     assert paid_runs(apart, np.array([0, 1]), 3) == (PaidHours(0, 3, 1), PaidHours(6, 3, 1))
 
 
+def test_runs_of_a_million_instances_take_no_longer() -> None:
+    """Found by the campaign: a search cut short may hold as many as may be, and each was followed through the weeks."""
+    runs = paid_runs(np.array([0, 0, 0, 0, 0, 0, 0, 1]), np.array([1_000_000, 1_000_001]), 3)
+    paid = np.zeros(8, dtype=int)
+    for run in runs:
+        np.add.at(paid, (run.first_hour + np.arange(run.hours)) % 8, run.instances)
+    assert paid.tolist() == [1_000_000] * 7 + [1_000_001]
+
+
 def test_what_always_runs_is_paid_all_week() -> None:
     assert paid_runs(np.zeros(8, dtype=np.int64), np.array([2]), 5) == (PaidHours(0, 8, 2),)
 

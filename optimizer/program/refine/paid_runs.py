@@ -75,14 +75,18 @@ def _first_in_first_out(cells: Cells, paid: Ints, started: Ints, week: int) -> t
     """
     if not started.any():
         return (PaidHours(0, week, int(paid[0])),) if paid.any() else ()
-    # so many weeks that whatever was on the bill before the first has left in the last
-    weeks = int(paid.max()) // int(started.sum()) + 3
-    queue: list[int | None] = [None] * int(paid[-1])
+    leaving = np.roll(paid, 1) + started - paid
+    put, gone = np.cumsum(started), np.cumsum(leaving)
+    a_week, there_before = int(put[-1]), int(paid[-1])
+    # those that leave in a week, told apart where either end of their run is another
+    last = np.unique(np.concatenate([gone, (put + there_before) % a_week, put[-1:]]))
+    last = last[last > 0]
+    first = np.append(0, last[:-1])
+    # who leaves is as many places ahead of the next to come as were there when the week began
+    weeks_before, place = np.divmod(first - there_before, a_week)
+    begin = cells.first_hour[np.searchsorted(put, place, side="right")]
+    end = cells.first_hour[np.searchsorted(gone, first, side="right")]
     runs: Counter[tuple[int, int]] = Counter()
-    for number in range(weeks):
-        for cell, hour in enumerate((cells.first_hour + number * week).tolist()):
-            leaving = int(paid[cell - 1] + started[cell] - paid[cell])
-            if number == weeks - 1:
-                runs.update((begin % week, hour - begin) for begin in queue[:leaving] if begin is not None)
-            queue = queue[leaving:] + [hour] * int(started[cell])
+    for hour, hours, count in zip(begin, end - begin - weeks_before * week, last - first, strict=True):
+        runs[int(hour), int(hours)] += int(count)
     return tuple(PaidHours(*run, count) for run, count in sorted(runs.items()))
