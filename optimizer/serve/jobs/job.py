@@ -48,7 +48,7 @@ class JobAnswer:
     """How a question ended.
 
     Attributes:
-        packed: The answer as it is kept, at a tenth of its size; empty where there is none.
+        packed: The answer as it is kept, at about a fifth of its size; empty where there is none.
         exit_code: What the command would end with.
         findings: What is wrong with the question, where that is why there is no answer.
         problem: Any other reason, in a sentence.
