@@ -64,6 +64,17 @@ def test_levels_of_a_week_that_survives_a_loss_are_true_of_it(problem: Problem) 
     _check(problem)
 
 
+@pytest.mark.parametrize("limit", ["max_engines", "max_distinct_configurations"])
+def test_what_limits_all_that_ever_runs_is_kept_by_the_plan_of_one_level(limit: str) -> None:
+    problem = by_day_and_night(tiny_problem(**{limit: 1}))
+    kind = kinds_of_periods(problem)
+    levels = Levels(unlinked(problem, kind))
+    assert levels.solve(SearchState(Clock(None)), search)
+    plan = scheduled(problem, kind, levels)
+    assert plan is not None
+    assert keeps_limits(problem, plan.replicas[None], plan.instances[None]).all()
+
+
 def _rising(count: int) -> Problem:
     """The same service with demand that rises from hour to hour by a hundredth."""
     problem = sorted_problem(tiny_problem()).problem

@@ -49,7 +49,8 @@ class Requirement:
         decides: What must be worked out anew when it changes: how fast candidates must be, which candidates there are,
             which offers are admitted, or only the limits and numbers of the purchase problem.
         over: What it adds up over: each deployment, each workload, or the whole fleet.
-        scope: Whether it can be judged period by period, over the month, or on the plan as a whole.
+        scope: Whether it can be judged period by period, on all that ever runs, of which each period alone keeps it,
+            too, over the month, or on the plan as a whole.
         compares_offers_by, compares_candidates_by: What must not change where one replaces another under it.
         opens: Whether lifting it opens a whole kind of offer and leaves somebody's list of names as it is.
         only_with: Fields without any of which it asks nothing, or where it `prefers` something, that asks nothing.
@@ -70,7 +71,7 @@ class Requirement:
     step: Step | None = None
     decides: Literal["levels", "candidates", "offers", "fleet"] = "fleet"
     over: Literal["deployment", "workload", "fleet"] = "fleet"
-    scope: Literal["period", "month", "plan"] = "period"
+    scope: Literal["period", "ever", "month", "plan"] = "period"
     compares_offers_by: tuple[Trait, ...] = ()
     compares_candidates_by: tuple[Trait, ...] = ()
     opens: bool = False

@@ -70,7 +70,7 @@ LIMITS_OF_THE_FLEET: Final = (
         label="distinct configurations",
         unit="configurations",
         step=Step("whole", strictest=1, loosest=200),
-        scope="plan",
+        scope="ever",
         compares_candidates_by=("configuration",),
     ),
     Requirement(
@@ -91,7 +91,7 @@ LIMITS_OF_THE_FLEET: Final = (
         label="engines",
         unit="engines",
         step=Step("whole", strictest=1, loosest=20),
-        scope="plan",
+        scope="ever",
         compares_candidates_by=("engine",),
         promise="any number of engines",
     ),

@@ -216,6 +216,7 @@ def single_period(problem: Problem, t: int, price_usd_per_hour: Floats) -> Probl
 
 
 def _by_period(limits: Limits) -> Limits:
-    """The limits that count period by period."""
-    neutral, longer = Limits(limits.max_utilization), {i.name for i in limits.in_force if i.scope != "period"}
+    """The limits that each period keeps alone."""
+    neutral = Limits(limits.max_utilization)
+    longer = {item.name for item in limits.in_force if item.scope not in ("period", "ever")}
     return replace(limits, **{item.name: getattr(neutral, item.name) for item in fields(Limits) if item.name in longer})

@@ -25,9 +25,6 @@ from optimizer.program.refine.routing import balanced_flows
 MOST_PASSES: Final = 10
 """How often all periods are gone through."""
 
-KEPT_BY_ONE: Final = {"max_distinct_configurations", "max_engines"}
-"""What the plan as a whole must keep, and does where all periods run the same."""
-
 
 def scheduled(problem: Problem, kind: Ints, levels: Levels) -> Incumbent | None:
     """The cheapest week of the plans of levels that is found; None where they make none within the limits.
@@ -37,12 +34,13 @@ def scheduled(problem: Problem, kind: Ints, levels: Levels) -> Incumbent | None:
         kind: (T,) the level of each of its periods.
         levels: Of which every one has a plan, or one above it has.
     """
-    over_time = {item.name for item in problem.limits.in_force if item.scope != "period"} - {"max_monthly_usd"}
-    if not levels.plans or np.isinf(levels.upper).any() or not over_time <= KEPT_BY_ONE:
+    longer = {item.scope for item in problem.limits.in_force if item.name != "max_monthly_usd"} - {"period"}
+    if not levels.plans or np.isinf(levels.upper).any() or not longer <= {"ever"}:
         return None
     best, least = None, np.inf
     for choice in _choices(problem, kind, levels):
-        if over_time and (choice != choice[0]).any():
+        if longer and (choice != choice[0]).any():
+            # each plan alone keeps what limits all that ever runs
             continue
         instances = np.concatenate([levels.plans[number][1].instances for number in choice.tolist()])
         # requests count as at the plans' own levels
