@@ -37,8 +37,8 @@ TESTS: Final = (
     "tests/performance/test_network.py",
 )
 """What forges plans."""
-FINDINGS: Final = ("Findings", "Iterator[Finding]", "Summed")
-"""What a function that yields findings says it does."""
+FINDINGS: Final = ("Findings", "Iterator[Finding]", "Summed", "Finding")
+"""What a function that yields findings, or returns one, says it does."""
 HOOK: Final = "_holds_with_findings_taken_out"
 
 
@@ -75,7 +75,7 @@ class _Wrapped(ast.NodeTransformer):
         self._file, self._every, self._inside = file, every, False
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """A finding is a pair that a function of findings yields."""
+        """A finding is a pair that a function of findings yields or returns."""
         before, self._inside = self._inside, node.returns is not None and ast.unparse(node.returns) in FINDINGS
         self.generic_visit(node)
         self._inside = before
@@ -83,14 +83,21 @@ class _Wrapped(ast.NodeTransformer):
 
     def visit_Yield(self, node: ast.Yield) -> ast.Yield:
         """Wraps the first of the pair."""
-        pair = node.value
+        self._wrap(node.value)
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        """Wraps the first of the pair."""
+        self._wrap(node.value)
+        return node
+
+    def _wrap(self, pair: ast.expr | None) -> None:
         if self._inside and isinstance(pair, ast.Tuple) and len(pair.elts) == 2:
             said = pair.elts[0]
             if not (isinstance(said, ast.Constant) and said.value is True):
                 place = f"{self._file}:{said.lineno}:{said.col_offset}"
                 self._every[place] = ast.unparse(pair)
                 pair.elts[0] = ast.Call(ast.Name(HOOK, ast.Load()), [ast.Constant(place), said], [])
-        return node
 
 
 def wrapped(path: Path, every: dict[str, str]) -> CodeType:

@@ -50,16 +50,6 @@ def test_every_other_plan_file_holds(name: str, written: Written, catalogs: Cata
 
 TAMPERED: dict[str, tuple[str, str, Any, str]] = {
     "total": ("chat-8b", "monthly_cost_usd", "1.00", "cost"),
-    "bound": ("chat-8b", "bound_usd", "1.00", "proof"),
-    "gap": ("chat-8b", "relative_gap", 0.2, "proof"),
-    "outcome": ("chat-8b", "outcome", "unproven", "proof"),
-    "what was not considered": ("chat-8b", "scope.exact", False, "proof"),
-    "verified": ("chat-8b", "verification.passed", False, "proof"),
-    "no bound of an optimal plan": ("chat-8b", "bound_usd", None, "proof"),
-    "what is not paid for": ("chat-8b", "costs.unpriced", [], "costs"),
-    "confidence": ("chat-8b", "confidence", 0.5, "inputs"),
-    "name": ("chat-8b", "scenario", "another", "inputs"),
-    "date": ("chat-8b", "catalog_as_of", "2020-01-01", "inputs"),
     "replicas": ("chat-8b", "deployments.0.schedule.0.replicas", 40, "instances"),
     "demand asked": ("chat-8b", "inputs.scenario.workloads.0.requests_per_second", 500.0, "demand"),
     "latency": ("chat-8b", "deployments.0.ttft_ms.p95", 1.0, "service_levels"),
@@ -88,11 +78,7 @@ TAMPERED: dict[str, tuple[str, str, Any, str]] = {
     "age of a price": ("chat-8b", "deployments.0.provenance.price_age_days", 0, "figures"),
     "source of a price": ("chat-8b", "deployments.0.provenance.price_source", "a friend", "figures"),
     "hours of a period": ("office-hours", "periods.0.hours_per_month", 1.0, "figures"),
-    "share of the bill": ("three-clouds", "costs.compute_usd", "1.00", "costs"),
-    "headroom": ("office-hours", "costs.headroom_usd", "1.00", "costs"),
-    "starts": ("office-hours", "costs.start_up_usd", "0.00", "costs"),
     "price of an API": ("api-at-night", "hosted.0.usd_per_request", "0.00001", "hosted"),
-    "days of the prices": ("chat-8b", "prices_as_of.oldest", "2020-01-01", "inputs"),
     "date of an API's price": ("api-at-night", "hosted.0.price_as_of", "2020-01-01", "hosted"),
     "requests of an API": ("api-at-night", "hosted.0.requests_per_month", 1.0, "cost"),
     "data sent": ("token-scores", "deployments.0.egress_gb_per_month", 1.0, "cost"),
@@ -104,6 +90,34 @@ TAMPERED: dict[str, tuple[str, str, Any, str]] = {
     "an engine that nobody knows": ("chat-8b", "deployments.0.engine", "nothing", "whole"),
 }
 """What was tampered with: the scenario, the field, its new value, the check that sees it."""
+
+
+OF_THE_ANSWER: dict[str, tuple[str, str, Any, str, str]] = {
+    "bound": ("chat-8b", "bound_usd", "1.00", "proof", "the gap is "),
+    "gap": ("chat-8b", "relative_gap", 0.2, "proof", "shown 20"),
+    "outcome": ("chat-8b", "outcome", "unproven", "proof", "the outcome is unproven"),
+    "what was not considered": ("chat-8b", "scope.exact", False, "proof", "things were not considered"),
+    "verified": ("chat-8b", "verification.passed", False, "proof", "the plan was verified when it was written"),
+    "no bound of an optimal plan": ("chat-8b", "bound_usd", None, "proof", "an optimal plan has a bound"),
+    "what is not paid for": ("chat-8b", "costs.unpriced", [], "costs", "not priced: "),
+    "confidence": ("chat-8b", "confidence", 0.5, "inputs", "the confidence is that of "),
+    "name": ("chat-8b", "scenario", "another", "inputs", "the name is that of "),
+    "date": ("chat-8b", "catalog_as_of", "2020-01-01", "inputs", "the date of the catalogs is that of "),
+    "share of the bill": ("three-clouds", "costs.compute_usd", "1.00", "costs", "compute: "),
+    "headroom": ("office-hours", "costs.headroom_usd", "1.00", "costs", "headroom: "),
+    "starts": ("office-hours", "costs.start_up_usd", "0.00", "costs", "start_up: "),
+    "days of the prices": (
+        "chat-8b",
+        "prices_as_of.oldest",
+        "2020-01-01",
+        "inputs",
+        "the days of the prices is that of ",
+    ),
+    "a bound above the cost": ("chat-8b", "bound_usd", "9999.00", "proof", "bound 9999.00 of "),
+    "another cheapest": ("chat-8b", "cheapest_usd", "1.00", "proof", "the cheapest costs "),
+    "no bill by kind": ("chat-8b", "costs", None, "costs", "the bill is told by kind"),
+}
+"""The same of what only the whole answer says, with words of the finding."""
 
 
 def tampered(path: Path, field: str, value: object) -> Path:
@@ -122,6 +136,12 @@ def tampered(path: Path, field: str, value: object) -> Path:
 def test_a_tampered_file_is_seen_by_the_right_check(what: str, written: Written, catalogs: Catalogs) -> None:
     name, field, value, check = TAMPERED[what]
     assert check in broken(verify_plan(tampered(written(name), field, value), catalogs))
+
+
+@pytest.mark.parametrize("what", OF_THE_ANSWER)
+def test_what_the_whole_answer_says_is_held(what: str, written: Written, catalogs: Catalogs) -> None:
+    name, field, value, check, words = OF_THE_ANSWER[what]
+    assert words in broken(verify_plan(tampered(written(name), field, value), catalogs)).get(check, "")
 
 
 def test_the_command_names_what_is_broken(written: Written, optimizer: Command) -> None:

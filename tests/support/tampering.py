@@ -71,6 +71,13 @@ def paying(claim: Claim, month: Callable[[Purchase], Decimal]) -> Claim:
     return decided(shared, monthly_cost_usd=claim.fleet.monthly_cost_usd - less)
 
 
+def with_another_offer(claim: Claim) -> Claim:
+    """What is bought, and the same of an offer on which nothing runs."""
+    (bought,) = claim.fleet.purchases
+    other = next(offer.id for offer in claim.catalogs.offers if offer.id != bought.offer)
+    return decided(claim, purchases=(bought, bought.model_copy(update={"offer": other})))
+
+
 def half_runs(claim: Claim) -> Claim:
     """Each run of paid hours told as two: the same hours, but shorter than what is billed at least."""
 
@@ -199,6 +206,21 @@ def faster_replicas(claim: Claim, factor: float) -> Claim:
     return deployments(
         claim, lambda d: told(d) | {"schedule": [entry.model_copy(update=told(entry)) for entry in d.schedule]}
     )
+
+
+def less_busy(claim: Claim) -> Claim:
+    """Hardly any load shown, everywhere it is told."""
+
+    def told(d: Deployment) -> dict[str, object]:
+        return {"utilization": 0.01, "schedule": [e.model_copy(update={"utilization": 0.01}) for e in d.schedule]}
+
+    return deployments(claim, told)
+
+
+def unnamed_flows(claim: Claim) -> Claim:
+    """As many requests, but of no class."""
+    nobody = {"requests_per_second_by_class": {}}
+    return deployments(claim, lambda d: {"schedule": [e.model_copy(update=nobody) for e in d.schedule]})
 
 
 def longest_class_only(claim: Claim) -> Claim:

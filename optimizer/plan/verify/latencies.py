@@ -17,7 +17,7 @@ from optimizer.performance.physics.setup import gather
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
 from optimizer.plan.verify.bounds import at_bound
-from optimizer.plan.verify.claim import Claim, Findings
+from optimizer.plan.verify.claim import Claim, Finding, Findings
 from optimizer.plan.verify.service import configuration, limits_ms
 
 Shares = tuple[float, ...]
@@ -209,7 +209,7 @@ def _figures(
         yield f"bound of end to end of {name}", before_ms + bound.e2e_ms[name], item.e2e_bound_ms
 
 
-def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted]) -> tuple[bool, str]:
+def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted]) -> Finding:
     """Requests in flight and the KV cache they fill where a replica has most to do; several mixes may fill it alike."""
     cache_gib = float(memory_use(gather(claim.catalogs, [configuration(d, offer)])).kv_capacity[0]) / BYTES_PER_GIB
     highest = max(mix.fullness for mix in mixes)
