@@ -229,6 +229,7 @@ SAID: dict[str, Callable[[dict[str, Any]], None]] = {
     "the hours of month 1 are": lambda told: told["by_month"][0]["hours"][0].update(share_of_month=0.001),
     "does not tell every hour of the week": lambda told: told["by_month"][0]["hours"][0]["hours_of_week"].pop(),
     "is planned for 0.01 of": _planned_for_less,
+    "is planned for 0.01 requests/s": _planned_for_less,
     "GPUs of replicas on an instance": _of_serving(replicas_per_instance=99),
     "l4 on": _of_serving(gpu="l4"),
     "is not sold by the hour": _of_serving(held=False),
