@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.command import Command
+from support.scenarios import with_workload
 from support.tables import OFFERS, OWNED, SELLERS, SOURCES
 
 from optimizer import HorizonReport, horizon, load_catalogs, load_scenario
@@ -229,7 +230,6 @@ SAID: dict[str, Callable[[dict[str, Any]], None]] = {
     "the hours of month 1 are": lambda told: told["by_month"][0]["hours"][0].update(share_of_month=0.001),
     "does not tell every hour of the week": lambda told: told["by_month"][0]["hours"][0]["hours_of_week"].pop(),
     "is planned for 0.01 of": _planned_for_less,
-    "is planned for 0.01 requests/s": _planned_for_less,
     "GPUs of replicas on an instance": _of_serving(replicas_per_instance=99),
     "l4 on": _of_serving(gpu="l4"),
     "is not sold by the hour": _of_serving(held=False),
@@ -252,6 +252,14 @@ def test_verification_says_what_was_changed(words: str, year: tuple[HorizonRepor
     SAID[words](told)
     verdict = verify_horizon(HorizonReport.model_validate(told), scenario, acme)
     assert any(words in check.text for check in verdict.checks if not check.passed)
+
+
+def test_a_batch_is_held_to_its_highest_hour(year: tuple[HorizonReport, Scenario], acme: Catalogs) -> None:
+    found, scenario = year
+    due = {"requests": 10_000_000, "start": 0, "by": 1}
+    batch = with_workload(scenario, requests_per_second=None, demand=None, deadline=due)
+    verdict = verify_horizon(found, batch, acme)
+    assert any("requests/s at most" in check.text for check in verdict.checks if not check.passed)
 
 
 LIMITED = {

@@ -108,14 +108,17 @@ class _Audit:
     def _asked(self, each: MonthAhead, workload: Workload, name: str, share: float) -> Iterator[Finding]:
         """One class in every hour of the week; when a batch is worked on is free, so its highest hour alone."""
         peak = workload.peak_requests_per_second()
+        if workload.deadline is not None:
+            highest = max(hours.requests_per_second[name] for hours in each.hours)
+            text = f"{name}: month {each.month} is planned for {highest:g} of {peak * share:g} requests/s at most"
+            yield highest >= peak * share * (1 - 1e-5), text
+            return
         week = workload.demand.weekly() if workload.demand is not None else (peak,) * HOURS_PER_WEEK
         for hours in each.hours:
             asked = max(week[hour] for hour in hours.hours_of_week) * share
             planned = hours.requests_per_second[name]
             text = f"{name}: month {each.month} is planned for {planned:g} of {asked:g} requests/s"
-            yield planned >= asked * (1 - 1e-5) or workload.deadline is not None, text
-        highest = max(hours.requests_per_second[name] for hours in each.hours)
-        yield highest >= peak * share * (1 - 1e-5), f"{name}: month {each.month} is planned for {highest:g} requests/s"
+            yield planned >= asked * (1 - 1e-5), text
 
     def service(self) -> Iterator[Finding]:
         """What serves sustains what is asked, and its replicas fit on their instances."""
