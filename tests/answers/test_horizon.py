@@ -19,7 +19,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import Deadline, Scenario
 from optimizer.plan.question.asking import first_with_a_plan
 from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
@@ -256,8 +256,12 @@ def test_verification_says_what_was_changed(words: str, year: tuple[HorizonRepor
 
 def test_a_batch_is_held_to_its_highest_hour(year: tuple[HorizonReport, Scenario], acme: Catalogs) -> None:
     found, scenario = year
-    due = {"requests": 10_000_000, "start": 0, "by": 1}
-    batch = with_workload(scenario, requests_per_second=None, demand=None, deadline=due)
+    more = with_workload(scenario, requests_per_second=100.0, demand=None)
+    # as if the hours of the batch had been read into that rate
+    (workload,) = (
+        each.model_copy(update={"deadline": Deadline(requests=360_000, start=0, by=1)}) for each in more.workloads
+    )
+    batch = more.model_copy(update={"workloads": (workload,)})
     verdict = verify_horizon(found, batch, acme)
     assert any("requests/s at most" in check.text for check in verdict.checks if not check.passed)
 
