@@ -103,6 +103,9 @@ def _routed(name: str, catalogs: Catalogs) -> str:
 FOREIGN = ("sources", "architectures, engines and kinds")
 """Schemes whose predictions know nothing of who measured, so that somebody else's settings count."""
 
+SERVER_FLAGS = ["admission_interval_steps"]
+"""Columns that such predictions are not told."""
+
 SCHEMES: dict[str, tuple[Labelled, int]] = {
     "sources": (_column("source"), 8),
     "architectures, engines and kinds": (cell, 10),
@@ -165,7 +168,8 @@ def without_parts(frame: pd.DataFrame, catalogs: Catalogs) -> Iterator[tuple[str
             ]
             known = replace(catalogs, calibration=ordered([*entries, *evidence]))
             rows = deployments_of(frame[part == at])
-            predicted = predict_batch(rows, known, look_up=False, foreign=scheme in FOREIGN)
+            asked = rows.drop(columns=SERVER_FLAGS) if scheme in FOREIGN else rows
+            predicted = predict_batch(asked, known, look_up=False, foreign=scheme in FOREIGN)
             found.append(predicted.assign(row=np.flatnonzero(part == at)))
         yield scheme, pd.concat(found).sort_values("row", ignore_index=True)
 

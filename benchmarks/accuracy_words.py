@@ -110,16 +110,16 @@ CAVEATS = (
     "`python benchmarks/replays.py` plans 60 combinations of model, GPU, lengths and bursts and replays each 20 times "
     "with step times from these intervals (4 CPU minutes); the table of one run stands in "
     "[decision 0030](decisions/0030-plans-answer-to-their-simulation.md).",
-    "TTFT in *somebody else's benchmark* is the weakest figure here, and worse than what the unfitted priors give "
-    "over all rows (27 %): what a request costs before its prefill depends on clients, flags and schedulers that "
-    "sources do not state, and the fit takes them for the engine's own. Measure TTFT yourself before you promise it.",
+    "TTFT in *somebody else's benchmark* is the weakest figure here: what a request costs before its prefill depends "
+    "on clients, flags and schedulers that sources do not state, and the fit takes them for the engine's own. Measure "
+    "TTFT yourself before you promise it.",
     "The constants without a part are one step of the fit's own from the shipped ones, not a search of their own; "
     "against fits made anew the errors agree to about a point.",
     "Two widths: *somebody else's benchmark* and unmeasured architectures are judged by the interval of a deployment "
     "whose settings nobody here knows, the others by that of one that runs as exported.",
-    "A third of the InferenceMAX runs of TensorRT-LLM with Llama-3.3-70B (1k tokens in and 1k out, up to four GPUs) "
-    "wait 20 steps longer for the first token than the same prompts with longer answers: a scheduler setting of those "
-    "runs, predicted 2.5 times too fast. The fit follows the other two thirds.",
+    "Servers that were told to take prompts in at intervals (InferenceMAX: SGLang with DeepSeek-R1 every 10 or 30 "
+    "steps, TensorRT-LLM with Llama-3.3-70B for 20) are predicted knowing that flag, as their scripts state it, except "
+    "where a source or an architecture with an engine is left out: there nothing is known of flags.",
     "The priors that every fit is drawn to were informed by a first study of a part of these measurements, and the "
     "mechanisms were chosen by looking at all of them. Left-out errors are therefore somewhat kinder than those on "
     "data that did not exist yet.",

@@ -189,13 +189,13 @@ def test_a_constant_without_a_broader_group_never_counts_as_run_away() -> None:
 
 
 def test_a_server_flag_of_one_source_moves_its_own_value_and_no_constant_of_the_engine(catalogs: Catalogs) -> None:
-    """What `--scheduler-recv-interval` made the runs of one source wait for is no property of SGLang."""
-    flagged = rows(engine="sglang", engine_version="0.5.6", source="inferencex_2026").assign(ttft_ms_mean="900")
+    """What the runs of one source waited for, nobody says why, is no property of SGLang."""
+    flagged = rows(engine="sglang", engine_version="0.5.6", source="aiconfigurator_silicon").assign(ttft_ms_mean="900")
     plain = flagged.assign(source="somebody else")
     found, other = (problem(frame, catalogs) for frame in (flagged, plain))
     own, engine = (moves(each, solve(each, np.zeros(len(each.parameters.start)))) for each in (found, other))
     assert own["waited_steps_closed", "sglang:0.5.4"] == pytest.approx(0, abs=1e-9)
-    assert own["run_waited_steps_closed", "sglang@nvidia@inferencex_2026"] > 0.3
+    assert own["run_waited_steps_closed", "sglang@nvidia@aiconfigurator_silicon"] > 0.3
     assert engine["waited_steps_closed", "sglang:0.5.4"] > 0.1
     assert not set(RUN_SETTINGS.values()) & set(HIERARCHY)
 

@@ -15,7 +15,7 @@ from support.command import Command
 from support.gate_cases import scenario as small
 from support.gate_cases import world
 from support.paths import TESTS
-from support.scenarios import with_policy
+from support.scenarios import with_policy, with_workload
 from support.tables import SOURCES
 
 from optimizer import load_scenario
@@ -108,7 +108,8 @@ def test_lines_that_do_not_add_up_to_the_month_are_not_shown(two_clouds: Scenari
 
 def test_what_a_file_rounds_is_borne_by_all_lines_and_storage_excuses_nothing(catalogs: Catalogs) -> None:
     """Eight charges of 0.496 cents, each 0.00 in a file, whose month is four cents."""
-    by_api = read_back(solved(Inquiry.of(load_scenario("api-at-night"), catalogs)))
+    alone = with_policy(load_scenario("api-at-night"), hosting=["serverless"])
+    by_api = read_back(solved(Inquiry.of(alone, catalogs)))
     small = {"usd_per_request": Decimal("0.0000496"), "requests_per_month": 100.0, "monthly_cost_usd": Decimal("0.00")}
     eight = replace(by_api, hosted=(by_api.hosted[0].model_copy(update=small),) * 8, monthly_cost_usd=Decimal("0.04"))
     paid = [line.monthly_cost_usd for line in bill_lines(eight, (), catalogs)]
@@ -161,7 +162,8 @@ def test_what_fails_says_which_limits_of_the_fleet_stop_it(catalogs: Catalogs) -
 
 
 def test_what_fails_says_which_service_level_stops_it(chat: Scenario, catalogs: Catalogs) -> None:
-    narrow = with_policy(chat, gpus={"allow": ["l4", "a10g"]}, providers={"allow": ["aws"]})
+    quick = with_workload(chat, slo={"ttft_ms": 300, "tpot_ms": 50})
+    narrow = with_policy(quick, gpus={"allow": ["l4", "a10g"]}, providers={"allow": ["aws"]})
     rows = {row.choice: row for row in compare(narrow, catalogs, "gpu").choices}
     assert rows["a10g"].verdict == "fails"
     assert "workloads[chat].slo.ttft_ms" in {item.requirement for item in rows["a10g"].stopped_by}

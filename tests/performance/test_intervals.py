@@ -91,13 +91,13 @@ def test_intervals_were_calibrated_on_what_was_left_out(catalogs: Catalogs) -> N
 
 
 def test_shipped_intervals_hold_most_of_the_measurements_and_say_something(catalogs: Catalogs) -> None:
-    """In sample, so a little above the nominal 90 %; the accuracy page has what was left out."""
+    """In sample and as wide as for strangers, so above the nominal 90 %; the accuracy page has what was left out."""
     frame = shipped_measurements()
     found = predict_batch(deployments_of(frame), catalogs, look_up=False)
     tpot = pd.to_numeric(frame["tpot_ms_mean"], errors="coerce").to_numpy()
     rows = np.isfinite(tpot) & (frame["exclude_tpot"] == "").to_numpy() & (found["pred_status"] == "ok").to_numpy()
     low, high = (found[f"pred_tpot_ms_mean_{end}"].to_numpy() for end in ("low", "high"))
-    assert 0.88 < np.mean((low <= tpot) & (tpot <= high), where=rows) < 0.97
+    assert 0.88 < np.mean((low <= tpot) & (tpot <= high), where=rows) < 0.975
     assert np.median(np.sqrt(high / low)[rows]) < 1.4
 
 

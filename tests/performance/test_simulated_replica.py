@@ -67,8 +67,9 @@ def test_jumps_end_where_single_steps_do(costs: ReplicaCosts, rate_per_s: float,
     stepped = served(costs, arrived, prompt, answer, by_single_steps=True)
     for name in ("first_token_s", "finished_s"):
         fast, slow = (getattr(each, name) - arrived for each in (jumped, stepped))
-        for level in (0.5, 0.95, 0.99):
-            assert np.quantile(fast, level) == pytest.approx(np.quantile(slow, level), rel=0.01)
+        # beyond the last level lie twenty requests
+        for level, exactly in ((0.5, 0.01), (0.95, 0.01), (0.99, 0.02)):
+            assert np.quantile(fast, level) == pytest.approx(np.quantile(slow, level), rel=exactly)
 
 
 def test_a_busy_replica_is_as_slow_as_the_formulas_say(costs: ReplicaCosts, setup: Setup) -> None:

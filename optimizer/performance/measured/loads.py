@@ -22,7 +22,7 @@ from optimizer.performance.physics.steady_state import (
     spread_of_tpot,
     waited_seconds,
 )
-from optimizer.performance.physics.step import first_token_seconds, prefill_seconds
+from optimizer.performance.physics.step import launched_seconds, prefill_seconds
 
 _ROUNDS = 8
 """Rounds of the fixed point between running sequences and TPOT; it contracts by the share of time spent in prefill."""
@@ -155,11 +155,12 @@ def capacity(replica: ReplicaModel) -> Floats:
 def static_batch(replica: ReplicaModel, batch: Floats) -> Delivered:
     """One batch of `batch` (n,) requests run to completion, in waves where it does not fit.
 
-    time of a wave = prefill of the wave + (output − 1) · step.
+    time of a wave = prefill of the wave + (output − 1) · step. Such batches are handed to the engine in its own
+    process: no server adds anything to a request.
     """
     together = np.minimum(batch, np.maximum(replica.places, 1.0))
     prefill = prefill_seconds(replica.setup, replica.demand.new_tokens, replica.demand.cached_tokens, together[:, None])
-    start = first_token_seconds(replica.setup, prefill)[:, 0]
+    start = launched_seconds(replica.setup, prefill)[:, 0]
     step = replica.steps.decode(together).total
     wave = start + _tokens_after_first(replica) * step
     waves = np.maximum(batch / together, 1.0)

@@ -168,9 +168,12 @@ def launch_floor_seconds(setup: Setup) -> Floats:
     return (constants["launch_floor_s"] + routed + latent) * network.layers
 
 
-def first_token_seconds(setup: Setup, prefill: Floats) -> Floats:
-    """Fixed cost of a request plus its prefill, at least the launch floor; (n,) or (n, K)."""
+def launched_seconds(setup: Setup, prefill: Floats) -> Floats:
+    """A prefill of so much work, at least the launch floor; (n,) or (n, K)."""
     floor = column(launch_floor_seconds(setup), prefill)
-    return column(setup.constants["request_overhead_s"], prefill) + smooth_max(
-        prefill, floor + 0 * prefill, setup.constants["launch_norm"]
-    )
+    return smooth_max(prefill, floor + 0 * prefill, setup.constants["launch_norm"])
+
+
+def first_token_seconds(setup: Setup, prefill: Floats) -> Floats:
+    """What a server adds to a request, and its prefill; (n,) or (n, K)."""
+    return column(setup.constants["request_overhead_s"], prefill) + launched_seconds(setup, prefill)
