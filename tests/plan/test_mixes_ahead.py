@@ -51,7 +51,7 @@ def cost_of(answer: Answer) -> float:
 
 @pytest.fixture(scope="module")
 def inquiry(catalogs: Catalogs) -> Inquiry:
-    return Inquiry.of(desk(LONG_AND_SHORT, 10), catalogs)
+    return Inquiry.of(desk(LONG_AND_SHORT, 11, 1000), catalogs)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def added_up(inquiry: Inquiry) -> Answer:
 
 
 def test_five_classes_are_mixed_as_the_two_that_they_are(catalogs: Catalogs) -> None:
-    five, two = (Inquiry.of(desk(classes, 14, 1500, **ONE_SELLER), catalogs) for classes in (FIVE, TWO))
+    five, two = (Inquiry.of(desk(classes, 15, 1500, **ONE_SELLER), catalogs) for classes in (FIVE, TWO))
     answer = solved_for_least_cost(five)
     assert cost_of(answer) < cost_of(five.apart().solved_once(None)) * 0.95
     assert cost_of(answer) == pytest.approx(cost_of(solved_for_least_cost(two)))
@@ -165,7 +165,7 @@ def test_no_mix_of_an_edge_exceeds_the_raised_rates(inquiry: Inquiry) -> None:
             assert (truth.rate_per_s[serving] <= added_up * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("seed", [6, 11, 13, 16])
+@pytest.mark.parametrize("seed", [1, 6, 11, 13])
 def test_no_dense_mix_undercuts_what_is_stated(seed: int, catalogs: Catalogs, script: Callable[[str], Any]) -> None:
     mixes = script("mixes")
     stated, found = mixes.compared(mixes.random_scenario(seed), catalogs, 12)
