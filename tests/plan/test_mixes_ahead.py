@@ -108,7 +108,7 @@ def test_a_budget_that_no_mix_meets_is_proven_too_small(inquiry: Inquiry, refine
     assert (answer.solution.outcome, answer.mixes_settled) == ("infeasible", True)
 
 
-def test_what_was_proven_before_time_ran_out_stays_proven(inquiry: Inquiry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_proven_before_time_ran_out_stays_proven(catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left when raised rates are asked about a second time; what they told the first time still holds."""
     clock, probed, once = Clock(work_limit=10**9), list[Inquiry](), solving._raised
 
@@ -119,7 +119,7 @@ def test_what_was_proven_before_time_ran_out_stays_proven(inquiry: Inquiry, monk
         return once(asked)
 
     monkeypatch.setattr(solving, "_raised", in_time_once)
-    answer = solved_for_least_cost(replace(inquiry, clock=clock))
+    answer = solved_for_least_cost(replace(Inquiry.of(desk(LONG_AND_SHORT, 18, 900), catalogs), clock=clock))
     told = once(replace(probed[0], clock=Clock())).solved_once(None).solution
     assert len(probed) == 2
     assert answer.solution.cost_usd_per_month == pytest.approx(told.cost_usd_per_month)

@@ -38,7 +38,7 @@ def desk(**policy: object) -> Scenario:
                 {
                     "name": "desk",
                     "model": "qwen3-32b",
-                    "requests_per_second": 5.6,
+                    "requests_per_second": 5.7,
                     "request_classes": classes,
                     "slo": {"ttft_ms": {"p95": 760}, "tpot_ms": {"mean": 50}},
                 }

@@ -149,13 +149,13 @@ def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:
 
 
 def test_a_bursty_workload_gets_more_replicas_and_the_plan_holds(catalogs: Catalogs) -> None:
-    calm, bursty = (optimize(question("l40s", 10, arrivals={"cv2": cv2}), catalogs) for cv2 in (1, 9))
+    calm, bursty = (optimize(question("l40s", 11, arrivals={"cv2": cv2}), catalogs) for cv2 in (1, 9))
     assert bursty.deployments[0].replicas > calm.deployments[0].replicas
     for report in (calm, bursty):
         assert report.simulation is not None
         assert report.simulation.holds is True
         assert report.verification.passed
-    unprepared = confirmed(question("l40s", 10, arrivals={"cv2": 9}), catalogs, calm.fleet)
+    unprepared = confirmed(question("l40s", 11, arrivals={"cv2": 9}), catalogs, calm.fleet)
     assert unprepared.holds is False
 
 

@@ -28,7 +28,7 @@ SCENARIO = {
         {
             "name": "chat.v2",
             "model": "llama-3.1-8b",
-            "requests_per_second": 9,
+            "requests_per_second": 10,
             "input_tokens": 900,
             "output_tokens": 200,
             "slo": {"ttft_ms": 700, "tpot_ms": 40},
@@ -144,7 +144,7 @@ def test_a_price_that_uses_up_the_budget_leaves_no_plan(market_of: Callable[...,
 
 
 def test_where_no_latency_is_promised_a_variation_may_stand_on_shared_gpus(market_of: Callable[..., Catalogs]) -> None:
-    batch = {"name": "batch", "model": "llama-3.1-8b", "requests_per_second": 9, "slo": {}}
+    batch = {"name": "batch", "model": "llama-3.1-8b", "requests_per_second": 10, "slo": {}}
     policy = {"sellers": ["shared"], "unmeasured_performance": "accept"}
     workloads = [{**batch, "input_tokens": 900, "output_tokens": 200, "min_quality": 0.99}]
     asked = Scenario.model_validate({"name": "unhurried", "workloads": workloads, "policy": policy})
