@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.paths import ROOT
+from support.scenarios import with_policy
 
 from optimizer import load_scenario
 from optimizer.answers.benchmark import benchmark
+from optimizer.answers.optimize import optimize
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import ArrivalProcess, Scenario
@@ -136,9 +138,10 @@ def test_the_same_machines_bought_otherwise_are_measured_once(planned: Callable[
     assert run.stake_usd == sum(d.monthly_cost_usd for d in report.deployments)
 
 
-def test_hosted_requests_are_said_not_to_be_measured(planned: Callable[[str], PlanReport], catalogs: Catalogs) -> None:
+def test_hosted_requests_are_said_not_to_be_measured(catalogs: Catalogs) -> None:
+    alone = with_policy(load_scenario("api-at-night"), hosting=["serverless"])
     with pytest.raises(InputError, match="by the request, of which no latency is promised"):
-        benchmark(planned("api-at-night"), load_scenario("api-at-night"), catalogs, "vllm")
+        benchmark(optimize(alone, catalogs), alone, catalogs, "vllm")
 
 
 def test_there_is_nothing_to_measure_without_a_plan(planned: Callable[[str], PlanReport], catalogs: Catalogs) -> None:

@@ -15,7 +15,7 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.text import answer_text
 from optimizer.report.plan.sections import plan_answer, plan_sections
 
-MAX_LINES = {1: 22, 2: 27}
+MAX_LINES = {1: 22, 2: 29}
 """Lines with words of a plan with so many deployments."""
 PAGE = ["Question", "Plan", "What else it could cost a month", "Before you sign", "How sure"]
 

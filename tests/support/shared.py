@@ -35,7 +35,7 @@ from support.once import once
 from support.paths import ROOT
 from support.scenarios import proven
 
-MOST_WORK = 100_000
+MOST_WORK = 70_000
 """Simplex iterations of a shipped scenario's plan and of all that stands beside it."""
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
