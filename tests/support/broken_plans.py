@@ -252,7 +252,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
     },
     "migration": {
         "fewer changes shown": Broken(
-            "moving-day", lambda c: changes(c, started=0), "replicas started or stopped, the plan says 0"
+            "moving-day", lambda c: changes(c, started=0), "replicas started or stopped, the plan says 1"
         ),
         "more changes shown": Broken("moving-day", more_changes, "replicas started or stopped, the plan says "),
         "starts shown as stops": Broken(
