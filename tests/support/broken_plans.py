@@ -10,6 +10,7 @@ from optimizer.plan.record.fleet import InstanceLayout
 from support.tampering import (
     Mutation,
     all_on_one_instance,
+    alone,
     api_price,
     asleep,
     changes,
@@ -32,7 +33,6 @@ from support.tampering import (
     more_changes,
     more_standing,
     nobodys,
-    on_one_more,
     one_run_less,
     paying,
     placed,
@@ -561,7 +561,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         ),
         "a deployment that is none": Broken("own-rack", lambda c: placed(c, deployment=99), "is part of the plan"),
         "more on machines than are there": Broken(
-            "own-rack", lambda c: decided(c, placement=on_one_more(c.fleet.placement)), "hold something"
+            "own-rack", lambda c: decided(c, placement=alone(c.fleet.placement)), "hold something"
         ),
         "more on one instance than it holds": Broken("own-rack", all_on_one_instance, " GPUs of an instance of "),
     },

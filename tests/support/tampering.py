@@ -281,9 +281,9 @@ def nobodys(claim: Claim) -> tuple[PlacedInstances, ...]:
     return tuple(item.model_copy(update={"instance": "nobody/nowhere"}) for item in claim.fleet.placement)
 
 
-def on_one_more(placement: Iterable[PlacedInstances]) -> tuple[PlacedInstances, ...]:
-    """What stands on instances, on one more of each than there are."""
-    return tuple(item.model_copy(update={"count": item.count + 1}) for item in placement)
+def alone(placement: Iterable[PlacedInstances]) -> tuple[PlacedInstances, ...]:
+    """What stands together on as many instances, each on instances of its own."""
+    return tuple(item.model_copy(update={"contents": [each]}) for item in placement for each in item.contents)
 
 
 def all_on_one_instance(claim: Claim) -> Claim:
