@@ -27,6 +27,8 @@ def question(scenario: str, catalogs: Path | None, *outputs: Path | None) -> Com
         InputError: an output could not be written, an input can't be read, or the scenario names what the catalogs do
             not know, with its lines.
     """
-    file, known = calls.load_scenario_file(scenario), calls.load_catalogs(catalogs)
+    path = calls.find_scenario(scenario)
+    document, known = calls.read_document(path), calls.load_catalogs(catalogs)
+    file = calls.scenario_in(document, path.parent, known)
     check_writable(*outputs)
     return CommandInputs(calls.fitted(file, known), known)
