@@ -37,6 +37,17 @@ def test_pages_with_hours_or_several_workloads_are_not_much_longer(
     assert max(map(len, text.splitlines())) <= DEFAULT_WIDTH
 
 
+def test_the_first_plan_names_a_measured_card_at_a_seller_that_one_can_sign_with(
+    planned: Callable[[str], PlanReport],
+) -> None:
+    report = planned("chat-8b")
+    for d in report.deployments:
+        assert (d.provenance.performance, d.provenance.price_confidence) == ("measured", "listed")
+        assert d.provenance.seller in ("hyperscaler", "established")
+    assert "proven optimal on measured speeds" in report.explanation.summary
+    assert not report.accepted
+
+
 def test_instances_that_several_deployments_share_are_counted_and_paid_once(
     planned: Callable[[str], PlanReport],
 ) -> None:
