@@ -9,6 +9,8 @@ import pytest
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.uncertainty.evidence import setups_measured
+from optimizer.plan.grounds.benchmark import FEW_SETUPS
 from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.question.inquiry import Inquiry
@@ -38,12 +40,18 @@ def test_pages_with_hours_or_several_workloads_are_not_much_longer(
 
 
 def test_the_first_plan_names_a_measured_card_at_a_seller_that_one_can_sign_with(
-    planned: Callable[[str], PlanReport],
+    planned: Callable[[str], PlanReport], catalogs: Catalogs
 ) -> None:
+    """Measured in some setup; how few they are stands where the page says what to measure first."""
     report = planned("chat-8b")
-    for d in report.deployments:
-        assert (d.provenance.performance, d.provenance.price_confidence) == ("measured", "listed")
-        assert d.provenance.seller in ("hyperscaler", "established")
+    (d,) = report.deployments
+    assert (d.provenance.performance, d.provenance.price_confidence) == ("calibrated", "listed")
+    assert d.provenance.seller in ("hyperscaler", "established")
+    setups = setups_measured(catalogs, d.gpu)
+    assert setups > 0
+    assert report.explanation.benchmark is not None
+    few = f"{d.gpu} is known by {setups} published setups, whatever the engine"
+    assert (few in report.explanation.benchmark.text) == (setups < FEW_SETUPS)
     assert "proven optimal on measured speeds" in report.explanation.summary
     assert not report.accepted
 
