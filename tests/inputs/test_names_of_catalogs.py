@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.scenario.fields import NameOf
+from optimizer.inputs.scenario import names
+from optimizer.inputs.scenario.fields import MAX_NAMES, NameOf
 from optimizer.inputs.scenario.loading import scenario_in
 from optimizer.inputs.scenario.names import MOST_TOLD, kinds_in, record_in, unknown_names
 from optimizer.inputs.scenario.policy import Migration
@@ -106,6 +107,17 @@ def test_beside_wrong_fields_a_flood_of_names_is_cut_short() -> None:
     with pytest.raises(InputError) as caught:
         scenario_in(parse(f"name: x\nworkloads: [{many}]\n", "s.yaml"), None, load_catalogs())
     assert sum("unknown model" in found.problem for found in caught.value.findings) == MOST_TOLD
+
+
+def test_a_list_that_is_too_long_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has a problem of its own is told once, and no suggestion is looked for that nobody would see."""
+    looked_up: list[str] = []
+    monkeypatch.setattr(names, "did_you_mean", lambda name, _: looked_up.append(name) or "")
+    many = ", ".join(f"nowhere-{n}" for n in range(MAX_NAMES + 1))
+    with pytest.raises(InputError) as caught:
+        scenario_in(parse(f"{BASE}policy: {{regions: {{allow: [{many}]}}}}\n", "s.yaml"), None, load_catalogs())
+    assert [found.field for found in caught.value.findings] == ["workloads[chat].slo.ttft", "policy.regions.allow"]
+    assert len(looked_up) == MOST_TOLD
 
 
 def test_codes_of_countries_and_published_names_are_read_in_either_case() -> None:

@@ -17,7 +17,7 @@ from optimizer.inputs.scenario.not_planned import why_not_planned
 from optimizer.inputs.scenario.yaml_lines import Document, Location
 
 MOST_TOLD: Final = 100
-"""Of the unknown names beside wrong fields: each is held against all known ones for a suggestion."""
+"""Of the unknown names of a document with wrong fields: each is held against all known ones for a suggestion."""
 REGIONS: Final = "regions"
 """Where people name countries by mistake."""
 
@@ -81,8 +81,9 @@ def with_unknown_names(
     """What is wrong with a document's fields, and of what stands in other fields the names that nobody knows."""
     told = list(findings)
     fields = {each.field for each in told}
-    beside = (each for each in unknown_names(document, record, catalogs) if each.field not in fields)
-    return sorted([*told, *islice(beside, MOST_TOLD)], key=lambda each: (each.file, each.line))
+    first = islice(unknown_names(document, record, catalogs), MOST_TOLD)
+    beside = (each for each in first if each.field not in fields)
+    return sorted([*told, *beside], key=lambda each: (each.file, each.line))
 
 
 def _known(kind: NameKind, catalogs: Catalogs) -> Iterable[str]:
