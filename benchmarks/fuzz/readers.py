@@ -155,7 +155,7 @@ def _scenarios() -> tuple[Seed, ...]:
 
 
 def _scenario(path: Path) -> object:
-    return check_scenario(load_scenario_file(path).scenario, catalogs())
+    return check_scenario(load_scenario_file(path, catalogs()).scenario, catalogs())
 
 
 @cache

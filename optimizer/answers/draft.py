@@ -106,7 +106,7 @@ def scenario_text(draft: ScenarioDraft, file: Path, catalogs: Catalogs) -> str:
         "max_monthly_usd": _or_comment(BUDGET, draft.max_monthly_usd, "20000"),
     }
     text = TEXT.format(**fields)
-    loaded = scenario_in(parse(text, str(file)), file.parent)
+    loaded = scenario_in(parse(text, str(file)), file.parent, catalogs)
     findings = loaded.located(check_scenario(loaded.scenario, catalogs))
     if findings:
         raise InputError(findings)

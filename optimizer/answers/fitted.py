@@ -8,12 +8,11 @@ from optimizer.performance.candidates.enumeration import uncalibrated_engines
 
 
 def fitted(file: ScenarioFile, catalogs: Catalogs) -> ScenarioFile:
-    """The scenario with what the catalogs say of `reasoning`, known to fit them.
+    """The scenario, read with the catalogs, known to fit them.
 
     Raises:
         InputError: it names what the catalogs do not know, with its lines.
     """
-    file = file.with_thinking(catalogs)
     policy = file.scenario.policy
     findings = (*check_scenario(file.scenario, catalogs), *uncalibrated_engines(policy, catalogs))
     if findings:

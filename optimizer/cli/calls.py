@@ -94,7 +94,10 @@ if TYPE_CHECKING:
     from optimizer.inputs.measurements import deployments_of as deployments_of
     from optimizer.inputs.measurements import load_measurements as load_measurements
     from optimizer.inputs.scenario.loading import ScenarioFile as ScenarioFile
+    from optimizer.inputs.scenario.loading import find_scenario as find_scenario
     from optimizer.inputs.scenario.loading import load_scenario_file as load_scenario_file
+    from optimizer.inputs.scenario.loading import read_document as read_document
+    from optimizer.inputs.scenario.loading import scenario_in as scenario_in
     from optimizer.inputs.scenario.scenario import Scenario as Scenario
     from optimizer.performance.measured.batch import predict_batch as predict_batch
     from optimizer.performance.measured.rows import REQUIRED as REQUIRED

@@ -1,8 +1,11 @@
 """The question that most commands start from: a scenario and the catalogs, known to fit each other."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from optimizer.base.errors import InputError
 from optimizer.cli import calls
 from optimizer.cli.options import check_writable
 
@@ -27,6 +30,19 @@ def question(scenario: str, catalogs: Path | None, *outputs: Path | None) -> Com
         InputError: an output could not be written, an input can't be read, or the scenario names what the catalogs do
             not know, with its lines.
     """
-    file, known = calls.load_scenario_file(scenario), calls.load_catalogs(catalogs)
+    path = calls.find_scenario(scenario)
+    document, known = calls.read_document(path), calls.load_catalogs(catalogs)
+    file = calls.scenario_in(document, path.parent, known)
     check_writable(*outputs)
     return CommandInputs(calls.fitted(file, known), known)
+
+
+@contextmanager
+def about_plan(path: Path) -> Iterator[None]:
+    """What is found wrong with a plan within leaves with the file that it stands in."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            replace(found, file=str(path)) if found.file == "plan" else found for found in error.findings
+        ) from error

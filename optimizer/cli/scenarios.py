@@ -9,8 +9,8 @@ from optimizer.cli import calls
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
-def loaded(names: Sequence[str]) -> "list[calls.ScenarioFile]":
-    """Every scenario named, folders opened.
+def loaded(names: Sequence[str], catalogs: "calls.Catalogs") -> "list[calls.ScenarioFile]":
+    """Every scenario named, folders opened, with what the catalogs say of `reasoning`.
 
     Raises:
         InputError: a scenario cannot be read, or a folder holds none; the problems of all of them at once.
@@ -19,7 +19,7 @@ def loaded(names: Sequence[str]) -> "list[calls.ScenarioFile]":
     files: list[calls.ScenarioFile] = []
     for name in dict.fromkeys(each for given in names for each in _opened(given)):
         try:
-            files.append(calls.load_scenario_file(name))
+            files.append(calls.load_scenario_file(name, catalogs))
         except InputError as error:
             findings.extend(error.findings)
     if findings:

@@ -31,7 +31,7 @@ def confirmed_in_short(found: Simulation | None) -> str:
     told = [f"{broken} broken"] * bool(broken) + [f"{undecided} undecided"] * bool(undecided)
     verdict = f"of {len(verdicts)} promises {', '.join(told)}" if told else "all promises hold"
     again = ", after planning again where one broke" if any(not item.left_no_plan for item in found.rounds) else ""
-    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals} arrivals{assumed}){again}"
+    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{assumed}){again}"
 
 
 def _rounds(found: Simulation) -> Iterator[str]:

@@ -281,3 +281,14 @@ def test_what_is_no_result_or_no_plan_is_bad_input(optimizer: Command, plan: Pat
     assert "none.json" in refused.err
     assert optimizer("check", str(plan), "--plan", str(tmp_path / "none.json")).code == 2
     assert optimizer("benchmark", str(tmp_path / "none.json"), "--tool", "vllm", "--output", str(tmp_path)).code == 2
+
+
+@pytest.mark.parametrize("command", [("benchmark", "--tool", "vllm", "--output", "runs"), ("simulate",)])
+def test_a_plan_file_without_a_plan_is_named(
+    command: tuple[str, ...], optimizer: Command, planned: Callable[[str], PlanReport], tmp_path: Path
+) -> None:
+    path = tmp_path / "none.json"
+    path.write_text(as_json(planned("infeasible-latency")), encoding="utf-8")
+    said = optimizer(command[0], str(path), *command[1:])
+    assert said.code == 2
+    assert said.err.startswith(f"error: {path}: monthly_cost_usd: ")

@@ -195,7 +195,7 @@ def test_unknown_names_in_workloads_and_policy_are_told_at_once(plan: Command) -
     quota = "quotas: [{provider: awz, region: us-east-1, gpu: h100, max_gpus: 3}]"
     told = messages(plan(GOOD.replace("llama-3.1-8b", "lama-3.1-8b").replace("max_gpus: 8", quota)))
     assert len(told) == 3
-    assert "policy.quotas[awz/us-east-1/h100].gpu: 'h100'" in told[1]
+    assert "policy.quotas[0].gpu: 'h100'" in told[1]
     assert "did you mean aws?" in told[2]
 
 

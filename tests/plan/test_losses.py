@@ -10,7 +10,7 @@ from support.scenarios import proven
 
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.plan.explain.alternatives import availability
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.grounds.warnings import warnings
@@ -97,6 +97,42 @@ def test_replicas_that_all_stand_in_one_box_are_a_warning(catalogs: Catalogs, as
     assert any("both replicas stand" in text for text in warnings(inquiry.scenario, catalogs, two, None))
     apart = replace(bought, deployments=(d.model_copy(update={"replicas": 2, "instances": 2}),))
     assert not any("while that is down" in text for text in warnings(inquiry.scenario, catalogs, apart, None))
+
+
+def test_what_stands_on_one_instance_or_one_spot_offer_is_told(catalogs: Catalogs, asking: Asked) -> None:
+    inquiry = asking({"requests_per_second": 0.2})
+    bought = proven(inquiry)
+    (d,) = bought.deployments
+    scenario = inquiry.scenario
+    both = scenario.model_copy(update={"workloads": tuple(replace_name(scenario, name) for name in ("chat", "mail"))})
+    two = replace(bought, deployments=(d, d.model_copy(update={"workload": "mail"})))
+    (said,) = (text for text in warnings(both, catalogs, two, None) if "while that is down" in text)
+    place = f"({d.instance_type} at {d.provider})"
+    assert said == f"each stands on one instance and is not served while that is down: chat {place}, mail {place}"
+    on_spot = d.model_copy(update={"pricing_term": "spot", "replicas": 3, "instances": 3})
+    spot = replace(bought, deployments=(on_spot,))
+    said = f"chat: all of it is {d.instance_type} spot at {d.provider}, which may be taken back at once"
+    assert any(text.startswith(said) for text in warnings(scenario, catalogs, spot, None))
+    surviving = asking(survive={"loss_of": ["spot_offer"]}).scenario
+    beside = replace(bought, deployments=(on_spot, d))
+    for asked, plan in ((surviving, spot), (scenario, beside), (scenario, bought)):
+        assert not any("taken back" in text for text in warnings(asked, catalogs, plan, None))
+
+
+def replace_name(scenario: Scenario, name: str) -> Workload:
+    """The scenario's first workload by another name."""
+    return scenario.workloads[0].model_copy(update={"name": name})
+
+
+def test_many_instances_are_asked_for_by_what_people_call_them(catalogs: Catalogs, asking: Asked) -> None:
+    bought = proven(asking({"requests_per_second": 0.2}))
+    (purchase,) = bought.purchases
+    many = purchase.model_copy(update={"instances": 182})
+    told = warnings(asking().scenario, catalogs, replace(bought, purchases=(many,)), None)
+    (said,) = (text for text in told if "so many" in text)
+    (d,) = bought.deployments
+    assert said.startswith(f"182× {d.instance_type} at {d.provider}")
+    assert "/" not in said
 
 
 def test_the_cheapest_hosted_api_stands_beside_the_plan(asking: Asked) -> None:

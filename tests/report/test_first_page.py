@@ -2,22 +2,113 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.uncertainty.evidence import setups_measured
+from optimizer.plan.grounds.benchmark import FEW_SETUPS
 from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.layout.text import answer_text
+from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
+from optimizer.report.plan.brief import choices_in_short, question_in_short, shortened
+from optimizer.report.plan.running import deployments_in_short
+from optimizer.report.plan.schedule import schedule_in_short
 from optimizer.report.plan.sections import plan_answer, plan_sections
 
 MAX_LINES = {1: 22, 2: 29}
 """Lines with words of a plan with so many deployments."""
+MOST_LINES = 28
+"""Of a page whose plan changes over the week or serves several workloads."""
 PAGE = ["Question", "Plan", "What else it could cost a month", "Before you sign", "How sure"]
+
+
+@pytest.mark.parametrize(
+    "name", ["api-at-night", "chat-70b", "ci-gate", "eu-residency", "mixed-chat-rag", "office-hours", "three-clouds"]
+)
+def test_pages_with_hours_or_several_workloads_are_not_much_longer(
+    name: str, planned: Callable[[str], PlanReport]
+) -> None:
+    text = answer_text(plan_answer(planned(name), verbose=False))
+    assert len([line for line in text.splitlines() if line]) <= MOST_LINES
+    assert max(map(len, text.splitlines())) <= DEFAULT_WIDTH
+
+
+def test_the_first_plan_names_a_measured_card_at_a_seller_that_one_can_sign_with(
+    planned: Callable[[str], PlanReport], catalogs: Catalogs
+) -> None:
+    """Measured in some setup; how few they are stands where the page says what to measure first."""
+    report = planned("chat-8b")
+    (d,) = report.deployments
+    assert (d.provenance.performance, d.provenance.price_confidence) == ("calibrated", "listed")
+    assert d.provenance.seller in ("hyperscaler", "established")
+    setups = setups_measured(catalogs, d.gpu)
+    assert setups > 0
+    assert report.explanation.benchmark is not None
+    few = f"{d.gpu} is known by {setups} published setups, whatever the engine"
+    assert (few in report.explanation.benchmark.text) == (setups < FEW_SETUPS)
+    assert "proven optimal on measured speeds" in report.explanation.summary
+    assert not report.accepted
+
+
+def test_instances_that_several_deployments_share_are_counted_and_paid_once(
+    planned: Callable[[str], PlanReport],
+) -> None:
+    report = planned("eu-residency")
+    (purchase,) = report.purchases
+    assert len(report.deployments) == 2
+    first, second = deployments_in_short(report).table.rows
+    assert first[1].startswith(f"{purchase.instances}× g6e.xlarge at aws")
+    assert first[-1] == f"{report.monthly_cost_usd:,.2f}"
+    assert second[1] == f"the same {purchase.instances}× g6e.xlarge"
+    assert second[-1] == ""
+
+
+def test_of_a_week_the_page_says_what_comes_and_goes(planned: Callable[[str], PlanReport]) -> None:
+    report = planned("office-hours")
+    *lines, rest = schedule_in_short(report).lines
+    coming = [item for item in report.purchases if not item.always_paid]
+    assert [line.rpartition(", ")[2] for line in lines] == [
+        f"{item.instance_hours_per_month:,.0f} instance-hours a month" for item in coming
+    ]
+    assert all(line.startswith("0 to ") for line in lines)
+    assert rest == "each hour: --verbose"
+    assert schedule_in_short(planned("chat-8b")).lines == ()
+
+
+def test_a_plan_that_costs_less_is_never_called_safer(planned: Callable[[str], PlanReport]) -> None:
+    """Without a loss to survive it is bolder; and what hardly saves is left out."""
+    explained, row = planned("chat-8b").explanation, planned("chat-8b").explanation.alternatives[0]
+    less = row.model_copy(
+        update={
+            "kind": "availability",
+            "change": "no loss",
+            "monthly_cost_usd": Decimal(90),
+            "difference_usd": Decimal(-10),
+        }
+    )
+    hardly = less.model_copy(update={"kind": "spot", "change": "hardly", "difference_usd": Decimal("-0.5")})
+    shown = explained.model_copy(update={"alternatives": [less, hardly], "opportunities": [], "also_priced": []})
+    assert [row[:2] for row in choices_in_short(shown).table.rows] == [("bolder", "no loss")]
+
+
+def test_long_lists_and_phrases_are_cut_where_they_say_so(planned: Callable[[str], PlanReport]) -> None:
+    report = planned("chat-8b")
+    lists = "policy: gpus allow l4, l40s, a10g, t4, h100-sxm; max gpus 3; planned on 90 % bounds"
+    asked_in_short = question_in_short(report.model_copy(update={"asked": ("chat: x", lists)})).lines
+    assert asked_in_short == ("chat: x", "policy: gpus allow l4, l40s, a10g and 2 more; max gpus 3")
+    sure = question_in_short(report.model_copy(update={"asked": ("chat: x", "policy: planned on 50 % bounds")})).lines
+    assert sure[-1] == "policy: planned on 50 % bounds"
+    assert shortened("1× 8×h100-sxm int4 (gcp europe-north1 spot), 2× l4 fp8 (aws us-east-1)") == (
+        "1× 8×h100-sxm int4 (gcp spot) + 1 more"
+    )
+    assert shortened("1× 8×h100-sxm fp8/int4/bf16/fp4 (vultr reserved 3y)").endswith("(vultr reserved 3y)")
+    assert shortened("2× l4 fp8 (aws eu-south-2 spot)") == "2× l4 fp8 (aws eu-south-2 spot)"
 
 
 @pytest.mark.parametrize("name", ["chat-8b", "qwen3-32b", "shared-replicas"])

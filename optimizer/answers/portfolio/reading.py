@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from optimizer.answers.portfolio.types import PortfolioFiles
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.checks import check_quotas, check_scenario
+from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile, findings_of, load_scenario_file, read_document
+from optimizer.inputs.scenario.names import unknown_names, with_unknown_names
 from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.inputs.scenario.yaml_lines import Document
 from optimizer.performance.candidates.enumeration import uncalibrated_engines
@@ -72,17 +73,18 @@ def _shared(path: Path, catalogs: Catalogs) -> tuple[Portfolio, Document]:
     try:
         portfolio = Portfolio.model_validate(document.content)
     except ValidationError as error:
-        raise InputError(findings_of(document, error, Portfolio)) from error
+        wrong = findings_of(document, error, Portfolio)
+        raise InputError(with_unknown_names(wrong, document, Portfolio, catalogs)) from error
     lines = {document.path(location): line for location, line in document.lines.items()}
-    checks = [*check_quotas(portfolio.quotas, catalogs, "quotas"), *check_pools(portfolio, catalogs)]
-    found = [replace(f, file=document.file, line=lines.get(f.field, 1)) for f in checks]
+    pools = (replace(f, file=document.file, line=lines.get(f.field, 1)) for f in check_pools(portfolio, catalogs))
+    found = [*unknown_names(document, Portfolio, catalogs), *pools]
     if found:
         raise InputError(found)
     return portfolio, document
 
 
 def _scenario(path: Path, catalogs: Catalogs) -> ScenarioFile:
-    file = load_scenario_file(str(path)).with_thinking(catalogs)
+    file = load_scenario_file(str(path), catalogs)
     findings = [*check_scenario(file.scenario, catalogs), *uncalibrated_engines(file.scenario.policy, catalogs)]
     if findings:
         raise InputError(file.located(findings))

@@ -185,7 +185,7 @@ def _changed(asked: Scenario, case: _Case, written: Document, folder: Path, cata
             findings.append(Finding("", 0, error.field, error.problem, error.hint))
     try:
         document = replace(written, content=edited(asked, values))
-        scenario = scenario_in(document, folder).with_thinking(catalogs).scenario
+        scenario = scenario_in(document, folder, catalogs).scenario
         findings += [*check_scenario(scenario, catalogs), *uncalibrated_engines(scenario.policy, catalogs)]
     except InputError as error:
         findings += error.findings

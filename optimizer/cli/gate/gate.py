@@ -60,7 +60,8 @@ def gate(
     with outputs.at_every_end():
         if not_evaluated is not None:
             raise InputError([Finding("gate", 0, "", not_evaluated)])
-        files = loaded(scenarios)
+        known = calls.load_catalogs(catalogs)
+        files = loaded(scenarios, known)
         limits = calls.GateLimits(
             max_monthly_usd=max_monthly_usd,
             max_increase_percent=max_increase_percent,
@@ -73,12 +74,11 @@ def gate(
             guardrails=None if rules is None else calls.read_guardrails(rules),
         )
         baselines = None if baseline is None else calls.read_baselines(baseline)
-        known = calls.load_catalogs(catalogs)
         outputs.check()
         held_to = None if pin is None else calls.pinned(pin, catalogs, allow_drift=allow_drift)
         with calls.watched([file.scenario.name for file in files], quiet) as progress:
             report = calls.gate(
-                [file.with_thinking(known) for file in files],
+                files,
                 known,
                 limits,
                 baselines,

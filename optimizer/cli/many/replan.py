@@ -38,11 +38,12 @@ def replan(
     quiet: QuietOption = False,
 ) -> None:
     """What yesterday's plans would be today, worth the move or not; exit code 0 nothing to do, 1 something."""
-    files, baselines, known = loaded(scenarios), calls.read_baselines(baseline), calls.load_catalogs(catalogs)
+    known = calls.load_catalogs(catalogs)
+    files, baselines = loaded(scenarios, known), calls.read_baselines(baseline)
     check_writable(output)
     with calls.watched([file.scenario.name for file in files], quiet) as progress:
         found = calls.replan(
-            [file.with_thinking(known) for file in files],
+            files,
             known,
             baselines,
             months=months,

@@ -9,6 +9,7 @@ import typer
 from optimizer.cli import calls
 from optimizer.cli.names import LOAD_GENERATORS
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, deliver
+from optimizer.cli.question import about_plan
 
 LoadGenerator = StrEnum("LoadGenerator", {name: name for name in LOAD_GENERATORS})  # type: ignore[misc]
 
@@ -23,6 +24,7 @@ def benchmark(
     """The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first."""
     known = calls.load_catalogs(catalogs)
     report, scenario = calls.planned(plan, known)
-    found = calls.benchmark(report, scenario, known, tool.value)
+    with about_plan(plan):
+        found = calls.benchmark(report, scenario, known, tool.value)
     calls.write_folder(output, calls.benchmark_files(found), "benchmark", [calls.RESULTS])
     deliver(calls.benchmark_answer(found), calls.benchmark_content(found, str(output)), output_format, None)

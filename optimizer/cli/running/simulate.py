@@ -18,7 +18,7 @@ from optimizer.cli.options import (
     check_writable,
     deliver,
 )
-from optimizer.cli.question import question
+from optimizer.cli.question import about_plan, question
 
 REQUESTS = 50_000
 
@@ -65,8 +65,9 @@ def simulate(
             report = calls.optimize(
                 scenario, known, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
             )
-    found = calls.simulate(
-        report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds, by_chance=by_chance
-    )
+    with about_plan(Path(plan)):
+        found = calls.simulate(
+            report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds, by_chance=by_chance
+        )
     deliver(calls.simulation_answer(report, found), found, output_format, output)
     raise typer.Exit(calls.exit_of(found))

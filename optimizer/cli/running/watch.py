@@ -15,6 +15,7 @@ from optimizer.cli.options import (
     check_writable,
     deliver,
 )
+from optimizer.cli.question import about_plan
 
 LONGEST_S = 31 * 24 * 3600.0
 """A month: no command sleeps longer between two reads."""
@@ -50,14 +51,15 @@ def watch(
     check_writable(output)
     known = calls.load_catalogs(catalogs)
     report, scenario = calls.planned(plan, known)
-    found = calls.watch(
-        metrics,
-        report,
-        scenario,
-        known,
-        deployment=deployment,
-        interval_s=interval_s,
-        tolerance=tolerance_percent / 100,
-    )
+    with about_plan(plan):
+        found = calls.watch(
+            metrics,
+            report,
+            scenario,
+            known,
+            deployment=deployment,
+            interval_s=interval_s,
+            tolerance=tolerance_percent / 100,
+        )
     deliver(calls.watch_answer(found), found, output_format, output)
     raise typer.Exit(EXIT_BY_VERDICT[found.verdict])

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
@@ -70,6 +71,20 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=
 ModelName = Annotated[str, Field(min_length=1, max_length=200)]
 Names = Annotated[tuple[str, ...], Listed, Field(max_length=MAX_NAMES)]
 Codes = Annotated[tuple[str, ...], Folded, Listed, Field(max_length=MAX_NAMES)]
+
+
+NameKind = Literal[
+    "model", "gpu", "provider", "seller", "region", "country", "engine", "precision", "kv_precision", "geography"
+]
+"""What a name in a scenario may be of: a `provider` serves in any way, a `seller` rents machines."""
+
+
+@dataclass(frozen=True)
+class NameOf:
+    """Marks a field whose texts are names in the catalogs: a text, a list of them, or figures by name."""
+
+    kind: NameKind
+    wildcards: bool = True
 
 
 class FieldError(ValueError):

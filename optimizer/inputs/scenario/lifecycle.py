@@ -9,6 +9,7 @@ from optimizer.base.signs import look
 from optimizer.inputs.catalog.kinds import OfferTerm, PricingTerm, SellerKind
 from optimizer.inputs.scenario.fields import (
     Name,
+    NameOf,
     Names,
     Number,
     PositiveShare,
@@ -54,7 +55,7 @@ class TrainingRun(Strict):
     name: Name
     gpus: PositiveWhole
     hours: Hours
-    gpu: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    gpu: Annotated[Annotated[str, Field(min_length=1, max_length=200)] | None, NameOf("gpu", wildcards=False)] = None
     """Catalog id; prices the run where no price is given, and says what power it draws."""
     usd_per_gpu_hour: UsdPerHour | None = None
     """Without it the cheapest offer of the GPU that the policy admits."""
@@ -83,9 +84,9 @@ class TrainingRun(Strict):
 class PriceChange(Strict):
     """How prices of some offers change: evenly over the year, in one step, or both. Names may hold wildcards."""
 
-    gpus: Names = ()
+    gpus: Annotated[Names, NameOf("gpu")] = ()
     """All where left away; so the next three."""
-    providers: Names = ()
+    providers: Annotated[Names, NameOf("seller")] = ()
     sellers: Annotated[tuple[SellerKind, ...], Field(max_length=10)] = ()
     pricing_terms: Annotated[tuple[OfferTerm, ...], Field(max_length=10)] = ()
     percent_per_year: Growth | Literal["observed"] = 0.0

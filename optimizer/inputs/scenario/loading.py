@@ -1,13 +1,10 @@
 """Scenario files: found by name or path, read, validated, with every problem reported at once by line."""
 
 import os
-import types
-import typing
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -18,6 +15,7 @@ from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.fields import FieldError
+from optimizer.inputs.scenario.names import record_in, with_unknown_names
 from optimizer.inputs.scenario.restating import restated, with_thinking
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location, parse
@@ -95,7 +93,8 @@ def load_scenario(source: str | Path, catalogs: Catalogs | None = None) -> Scena
 
     Args:
         source: A YAML or JSON file, or the name of a shipped scenario.
-        catalogs: What is known, where a workload asks them how long its model thinks.
+        catalogs: What is known, where a workload asks them how long its model thinks; names that they do not know are
+            told beside wrong fields.
 
     Returns:
         The scenario, every field validated.
@@ -103,15 +102,15 @@ def load_scenario(source: str | Path, catalogs: Catalogs | None = None) -> Scena
     Raises:
         InputError: every problem found, each with file, line and field.
     """
-    file = load_scenario_file(source)
-    return (file if catalogs is None else file.with_thinking(catalogs)).scenario
+    return load_scenario_file(source, catalogs).scenario
 
 
-def load_scenario_file(source: str | Path) -> ScenarioFile:
+def load_scenario_file(source: str | Path, catalogs: Catalogs | None = None) -> ScenarioFile:
     """Reads a scenario as `load_scenario` does, keeping the lines for whoever has something to say about a field later.
 
     Args:
         source: A YAML or JSON file, or the name of a shipped scenario.
+        catalogs: As `load_scenario` takes them.
 
     Returns:
         The scenario and where each of its fields was written.
@@ -120,19 +119,31 @@ def load_scenario_file(source: str | Path) -> ScenarioFile:
         InputError: every problem found, each with file, line and field.
     """
     path = find_scenario(str(source))
-    return scenario_in(read_document(path), path.parent)
+    return scenario_in(read_document(path), path.parent, catalogs)
 
 
-def scenario_in(document: Document, folder: Path | None) -> ScenarioFile:
+def scenario_in(document: Document, folder: Path | None, catalogs: Catalogs | None = None) -> ScenarioFile:
     """The scenario in a document, with the files that it names.
 
     Args:
         document: As parsed.
         folder: Where it lies, or would lie; None where it may name no files.
+        catalogs: As `load_scenario` takes them.
 
     Raises:
         InputError: every problem found, each with line and field.
     """
+    try:
+        file = _read(document, folder)
+        return file if catalogs is None else file.with_thinking(catalogs)
+    except InputError as error:
+        if catalogs is None:
+            raise
+        raise InputError(with_unknown_names(error.findings, document, Scenario, catalogs)) from error
+
+
+def _read(document: Document, folder: Path | None) -> ScenarioFile:
+    """The scenario with its files, held against no catalogs."""
     if not isinstance(document.content, dict):
         raise InputError(
             [Finding(document.file, 1, "", "a scenario is a mapping of fields", "start with name: and workloads:")]
@@ -218,12 +229,5 @@ def _fields_at(location: Location, root: type[BaseModel]) -> set[str]:
         if isinstance(step, str):
             if model is None or step not in model.model_fields:
                 return set()
-            model = _model_in(model.model_fields[step].annotation)
+            model = record_in(model.model_fields[step].annotation)
     return set(model.model_fields) if model else set()
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The record type inside an annotation such as `list[Quota]` or `Latency | None`."""
-    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
-        return annotation if issubclass(annotation, BaseModel) else None
-    return next((found for part in typing.get_args(annotation) if (found := _model_in(part))), None)

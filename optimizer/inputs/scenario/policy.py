@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.fields import (
     AllowDeny,
     Countries,
     Listed,
+    NameOf,
     Names,
     Number,
     PositiveShare,
@@ -48,9 +49,9 @@ GramsPerKwh = Annotated[float, Number, Field(ge=0, le=5000)]
 class Quota(Strict):
     """At most so many GPUs where provider, region and GPU match; a missing field matches all."""
 
-    provider: str = "*"
-    region: str = "*"
-    gpu: str = "*"
+    provider: Annotated[str, NameOf("seller")] = "*"
+    region: Annotated[str, NameOf("region")] = "*"
+    gpu: Annotated[str, NameOf("gpu")] = "*"
     max_gpus: Whole
 
     @property
@@ -79,7 +80,7 @@ class Grid(Strict):
     """What a kilowatt-hour emits, and how much power a data centre draws for each kW of its GPUs."""
 
     g_co2_per_kwh: Annotated[
-        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(everywhere)
+        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(everywhere), NameOf("region")
     ] = None
     """One number, or numbers by region with wildcards; the first pattern that matches counts. Without it the catalogs'
     yearly means of regions and countries."""
@@ -175,7 +176,9 @@ class Elastic(Strict):
     max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
     """Different hours of the week that the first plan tells apart, more of them rounded up to their neighbours; it is
     then held against the best plan of every hour."""
-    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(everywhere)] = Field(default_factory=dict)
+    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(everywhere), NameOf("seller")] = Field(
+        default_factory=dict
+    )
     """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
     wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
     repartition_minutes: Repartition = "never"
@@ -227,10 +230,10 @@ class Egress(Strict):
 class Policy(Strict):
     """What the plan may buy and how close to the edge it may run; every field is optional."""
 
-    providers: AllowDeny = AllowDeny()
-    gpus: AllowDeny = AllowDeny()
-    regions: AllowDeny = AllowDeny()
-    countries: Countries = Countries()
+    providers: Annotated[AllowDeny, NameOf("provider")] = AllowDeny()
+    gpus: Annotated[AllowDeny, NameOf("gpu")] = AllowDeny()
+    regions: Annotated[AllowDeny, NameOf("region")] = AllowDeny()
+    countries: Annotated[Countries, NameOf("country")] = Countries()
     sellers: Annotated[tuple[SellerKind, ...], Listed] = ("hyperscaler", "established")
     """Kinds of seller that one would sign with; hardware of one's own has none."""
     consumer_gpus: bool = False
@@ -250,9 +253,9 @@ class Policy(Strict):
     )
     """Prices of that age and older are flagged: one number, or numbers by kind of seller with wildcards; the first
     pattern that matches counts."""
-    engines: Names = ()
-    precisions: Names = ()
-    kv_precisions: Names = ()
+    engines: Annotated[Names, NameOf("engine")] = ()
+    precisions: Annotated[Names, NameOf("precision")] = ()
+    kv_precisions: Annotated[Names, NameOf("kv_precision")] = ()
     max_tensor_parallel: PositiveWhole | None = None
     """GPUs that share each layer."""
     max_pipeline_parallel: PositiveWhole | None = None

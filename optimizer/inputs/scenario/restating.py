@@ -89,7 +89,7 @@ def _of_users(workload: Workload, users: int, requests_per_user_hour: float) -> 
     peak_per_s = users * requests_per_user_hour / SECONDS_PER_HOUR
     when = " in every hour" if workload.demand is None else IN_THE_BUSIEST_HOUR
     each = "1 request" if requests_per_user_hour == 1 else f"{figure(requests_per_user_hour)} requests"
-    words = f"{users:,} users at {each} an hour = {figure(peak_per_s)} requests/s{when}"
+    words = f"{users:,} users at {each} an hour = {_rate(peak_per_s)}{when}"
     return _at(workload, peak_per_s, words, users=None, requests_per_user_hour=None)
 
 
@@ -103,7 +103,7 @@ def _of_tokens(workload: Workload, tokens: TokensPerDay) -> Workload:
         shape = workload.demand.shape()
         weekday = sum(shape[:HOURS_PER_DAY])
         peak_per_s, how = requests / weekday * max(shape) / SECONDS_PER_HOUR, IN_THE_BUSIEST_HOUR
-    return _at(workload, peak_per_s, f"{words} = {figure(peak_per_s)} requests/s{how}", tokens_per_day=None)
+    return _at(workload, peak_per_s, f"{words} = {_rate(peak_per_s)}{how}", tokens_per_day=None)
 
 
 def _at(workload: Workload, peak_per_s: float, words: str, **without: None) -> Workload:
@@ -130,7 +130,7 @@ def worked_on_in(workload: Workload, hours: int) -> Workload:
     per_s = requests / (hours * SECONDS_PER_HOUR)
     words += f" from {deadline.start:02}:00 to {deadline.by:02}:00, {OF_WEEKDAYS[deadline.days]}"
     of = "" if hours == deadline.window_hours else f"the first {hours} of "
-    words += f" = {figure(per_s)} requests/s for {of}{deadline.window_hours} hours"
+    words += f" = {_rate(per_s)} for {of}{deadline.window_hours} hours"
     is_open = deadline.is_open(hours)
     rate: dict[str, Any] = {"requests_per_second": per_s, "demand": None}
     if not all(is_open):
@@ -149,6 +149,11 @@ def _requests_of(tokens: TokensPerDay, workload: Workload) -> tuple[float, str]:
     answer = sum(item.share * item.output_tokens for item in classes)
     of_each = {"input": prompt, "output": answer, "input and output": prompt + answer}[kind]
     return count / of_each, f"{figure(count)} {kind} tokens at {figure(of_each)} a request"
+
+
+def _rate(per_s: float) -> str:
+    rate = figure(per_s)
+    return f"{rate} request{'' if rate == '1' else 's'}/s"
 
 
 def figure(value: float) -> str:

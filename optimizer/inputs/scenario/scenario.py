@@ -15,6 +15,7 @@ from optimizer.inputs.scenario.fields import (
     FieldError,
     ModelName,
     Name,
+    NameOf,
     Names,
     NetworkMs,
     Number,
@@ -122,7 +123,7 @@ class RequestClass(Strict):
 class AlternativeModel(Strict):
     """Another model that may serve a workload."""
 
-    model: ModelName
+    model: Annotated[ModelName, NameOf("model", wildcards=False)]
     quality: Annotated[float, Number, Field(gt=0, le=2)]
     """Its benchmark score as a share of the first model's; the precision's own share multiplies it."""
 
@@ -166,7 +167,7 @@ class Workload(Strict):
     """A named stream of requests to one model, with its rate, lengths and promises."""
 
     name: Name
-    model: ModelName
+    model: Annotated[ModelName, NameOf("model", wildcards=False)]
     alternatives: Annotated[tuple[AlternativeModel, ...], Field(max_length=20)] = ()
     """Other models that may serve it, alone or beside the first."""
     requests_per_second: Rate | None = None
@@ -190,9 +191,11 @@ class Workload(Strict):
     """How many times as many tokens an answer has with its thinking: a factor, or what was published of the model."""
     lora_adapters: LoraAdapters | None = None
     cached_input_share: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
-    users_in: Names = ()
+    users_in: Annotated[Names, NameOf("geography", wildcards=False)] = ()
     """Geographies of the round trips in the catalogs; any user may be served from any region of the plan."""
-    network_ms: Annotated[dict[str, NetworkMs], Field(min_length=1), BeforeValidator(everywhere)] | None = None
+    network_ms: Annotated[
+        Annotated[dict[str, NetworkMs], Field(min_length=1), BeforeValidator(everywhere)] | None, NameOf("region")
+    ] = None
     """The round trip by region with wildcards, the first pattern that matches counting, or one number."""
     slo: Slo = Slo()
     min_quality: PositiveShare | None = None
@@ -206,10 +209,10 @@ class Workload(Strict):
     """Replicas that run in every hour, however little is asked."""
     max_replicas: PositiveWhole | None = None
     """Replicas that run in any hour at most, over all its deployments."""
-    providers: AllowDeny = AllowDeny()
+    providers: Annotated[AllowDeny, NameOf("provider")] = AllowDeny()
     """Where this workload may run, within what the policy admits; so the next two."""
-    regions: AllowDeny = AllowDeny()
-    countries: Countries = Countries()
+    regions: Annotated[AllowDeny, NameOf("region")] = AllowDeny()
+    countries: Annotated[Countries, NameOf("country")] = Countries()
 
     @model_validator(mode="after")
     def _one_rate_and_one_shape(self) -> Self:

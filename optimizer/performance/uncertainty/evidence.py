@@ -223,6 +223,11 @@ def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     return found
 
 
+def setups_measured(catalogs: Catalogs, gpu: str) -> int:
+    """In how many setups what a token takes was measured on a GPU, whatever the engine, model and precision."""
+    return int(Calibration.of(catalogs.calibration).members(EVIDENCE).get(group_name((DECISIVE_METRIC, "gpu", gpu)), 0))
+
+
 def measured_groups(metric: str, pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
     """How many groups that measured a metric hold each GPU, model and pair, by name: the catalog's `evidence`."""
     held = {

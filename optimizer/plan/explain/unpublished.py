@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 
@@ -55,8 +56,10 @@ def savings(found: Sequence[Alternative]) -> Iterator[str]:
         if item.difference_usd is not None and item.difference_usd < 0
     }
     if less:
-        largest_first = sorted(less.items(), key=lambda item: (-item[1], item[0]))
-        each = (f"${usd:,.2f} with {name.replace(UNPUBLISHED, '')}" for name, usd in largest_first)
+        by_saving: dict[Decimal, list[str]] = {}
+        for name, usd in sorted(less.items(), key=lambda item: (-item[1], item[0])):
+            by_saving.setdefault(usd, []).append(name.replace(UNPUBLISHED, ""))
+        each = (f"${usd:,.2f} with {' or '.join(names)}" for usd, names in by_saving.items())
         yield f"accepting unpublished quality (unknown_quality) would save a month: {', or '.join(each)}"
 
 

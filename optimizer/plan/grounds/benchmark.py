@@ -7,6 +7,7 @@ from typing import Final
 from optimizer.base.figures import exactly, figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.uncertainty.evidence import setups_measured
 from optimizer.plan.benchmark.commands import Written, command
 from optimizer.plan.benchmark.promises import PromisedLimit
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
@@ -16,6 +17,8 @@ from optimizer.plan.record.fleet import PlannedFleet
 
 TOOL: Final = "vllm"
 """It sends to any engine with an interface like OpenAI's."""
+FEW_SETUPS: Final = 10
+"""Fewer than these say little of a card under load."""
 URL: Final = "http://HOST:8000"
 
 
@@ -41,8 +44,15 @@ def first_benchmark(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet
         configuration=configuration_of(runs[0]),
         command=commands_of(mine),
         settles=f"{d.workload}: speed of {configuration_of(runs[0])}",
-        text=f"{load_in_words(mine)}: {duty}",
+        text=f"{load_in_words(mine)}: {duty}{_thin_evidence(catalogs, d.gpu)}",
     )
+
+
+def _thin_evidence(catalogs: Catalogs, gpu: str) -> str:
+    """How little was published of a card on which something was; its other speeds are those of cards like it."""
+    setups = setups_measured(catalogs, gpu)
+    published = "1 published setup" if setups == 1 else f"{setups} published setups"
+    return f"; {gpu} is known by {published}, whatever the engine" if 0 < setups < FEW_SETUPS else ""
 
 
 def configuration_of(run: BenchmarkRun) -> str:

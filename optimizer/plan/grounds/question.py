@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from optimizer.base.figures import exactly
+from optimizer.inputs.scenario.policy import DEFAULT_CONFIDENCE
 from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload, arrivals_in_words
 
 LATENCIES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
-NOTHING_BUT_BOUNDS: Final = "policy: planned on"
-"""How the line of a policy begins that asks nothing beyond defaults."""
+POLICY: Final = "policy: "
+"""How the last line begins."""
+DEFAULT_BOUNDS: Final = f"planned on {exactly(DEFAULT_CONFIDENCE * 100)} % bounds"
+"""How the line of a policy ends that asks for no other, and all of it where nothing is asked beyond defaults."""
 UNSAID: Final = frozenset({"migration", "grid", "flag_price_age_days"})
 """Parts of a policy that are too long for a line."""
 
@@ -76,7 +79,7 @@ def _policy(policy: Policy) -> str:
     """What the scenario asks beyond defaults, field by field, and how sure the plan is to be."""
     written = policy.model_dump(mode="json", exclude_defaults=True, exclude={"confidence", *UNSAID})
     parts = [f"{_words(name)} {_value(getattr(policy, name), value)}" for name, value in written.items()]
-    return "policy: " + "; ".join([*parts, f"planned on {exactly(policy.confidence * 100)} % bounds"])
+    return POLICY + "; ".join([*parts, f"planned on {exactly(policy.confidence * 100)} % bounds"])
 
 
 def _value(value: Any, plain: Any) -> str:

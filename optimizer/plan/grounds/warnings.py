@@ -10,7 +10,7 @@ from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.grounds.second_prices import second_prices
-from optimizer.plan.readback.summary import waiting_words
+from optimizer.plan.readback.summary import EVERYWHERE, waiting_words
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
@@ -31,7 +31,7 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
     deployments = bought.deployments
     kinds = (not_measured(deployments), _quality(scenario, catalogs, deployments), price_doubts(deployments))
     found = [text for kind in kinds for text in kind]
-    found += [*_one_box(scenario, bought), *_together(scenario, deployments)]
+    found += [*_one_box(scenario, bought), *_on_one_spot_offer(scenario, bought), *_together(scenario, deployments)]
     found += [text for _, text in odd_prices(catalogs, (purchase.offer for purchase in bought.purchases))]
     found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
     found += [
@@ -57,9 +57,7 @@ def not_measured(deployments: Sequence[Deployment]) -> Iterator[str]:
 
 def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deployment]) -> Iterator[str]:
     asked = {workload.name: workload.has_quality_floor for workload in scenario.workloads}
-    unknown = _grouped((d.workload, _unknown(catalogs, d)) for d in deployments if d.quality is None)
-    for which, workloads in _grouped((which, workload) for workload, which in unknown):
-        yield f"{workloads}: nobody published what quality is kept by {which}"
+    yield from _unpublished(catalogs, [d for d in deployments if d.quality is None])
     assumed = {(d.workload, d.model, d.precision) for d in deployments if _assumed(catalogs, d)}
     for workload, model, precision in sorted(assumed):
         like_it = _like_it(catalogs, model, precision)
@@ -73,14 +71,29 @@ def _quality(scenario: Scenario, catalogs: Catalogs, deployments: Sequence[Deplo
         yield f"{workload}: no quality floor was asked; of the 16-bit score {shares}"
 
 
-def _unknown(catalogs: Catalogs, d: Deployment) -> str:
-    """What of a deployment's precisions has no published quality: its weights, or its KV cache alone."""
+def _unpublished(catalogs: Catalogs, deployments: Sequence[Deployment]) -> Iterator[str]:
+    """What has no published quality, each once, with what is known beside it, by workload where that differs."""
+    # what -> known beside it -> workloads
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for d in deployments:
+        what, known = _unknown(catalogs, d)
+        found.setdefault(what, {}).setdefault(known, {})[d.workload] = None
+    for what, beside in found.items():
+        workloads = ", ".join(dict.fromkeys(name for names in beside.values() for name in names))
+        told = [
+            known if len(beside) == 1 else f"{', '.join(names)}: {known}" for known, names in beside.items() if known
+        ]
+        known_beside = f" ({'; '.join(told)})" if told else ""
+        yield f"{workloads}: nobody published what quality is kept by {what}{known_beside}"
+
+
+def _unknown(catalogs: Catalogs, d: Deployment) -> tuple[str, str]:
+    """What of a deployment's precisions has no published quality, its weights or its KV cache alone; what is known."""
     weights = quality_share(catalogs, d.model, d.precision)
     if weights is None:
-        like_it = _like_it(catalogs, d.model, d.precision)
-        return f"{_reduced(d)}{like_it and f' ({like_it})'}"
-    alone = f" ({d.precision} weights alone keep {weights.share:.4f})" if weights.share < 1 else ""
-    return f"{_article(d.kv_precision)} KV cache{alone}"
+        return _reduced(d), _like_it(catalogs, d.model, d.precision)
+    alone = f"{d.precision} weights alone keep {weights.share:.4f}" if weights.share < 1 else ""
+    return f"{_article(d.kv_precision)} KV cache", alone
 
 
 def _assumed(catalogs: Catalogs, d: Deployment) -> bool:
@@ -145,6 +158,8 @@ def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
 def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
     """Workloads of which every replica stands on the same instance, so that nothing is served when it fails."""
     by_api = {api.workload for api in bought.hosted}
+    # workload -> what stands where
+    found: dict[str, tuple[str, str]] = {}
     for workload in scenario.workloads:
         serving = [d for d in bought.deployments if d.workload == workload.name]
         boxes = {(d.provider, d.region, d.instance_type, d.pricing_term, d.commitment_months) for d in serving}
@@ -153,8 +168,29 @@ def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
         replicas = sum(d.replicas for d in serving)
         several = "both replicas stand" if replicas == 2 else f"all {replicas} replicas stand"
         which = several if replicas > 1 else "its one replica stands"
-        where = f"one {serving[0].instance_type} at {serving[0].provider}"
-        yield f"{workload.name}: {which} on {where}: nothing is served while that is down"
+        found[workload.name] = which, f"{serving[0].instance_type} at {serving[0].provider}"
+    if len(found) == 1:
+        ((name, (which, where)),) = found.items()
+        yield f"{name}: {which} on one {where}: nothing is served while that is down"
+    elif found:
+        boxes_of = ", ".join(f"{name} ({where})" for name, (_, where) in found.items())
+        yield f"each stands on one instance and is not served while that is down: {boxes_of}"
+
+
+def _on_one_spot_offer(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
+    """Workloads that are served by spot instances of one offer alone, which may all be taken back at once."""
+    if {"spot_offer", "region", "provider"} & set(scenario.policy.losses):
+        return
+    by_api = {api.workload for api in bought.hosted}
+    for workload in scenario.workloads:
+        serving = [d for d in bought.deployments if d.workload == workload.name]
+        offers = {(d.provider, d.region, d.instance_type, d.pricing_term) for d in serving}
+        several = max((d.instances for d in serving), default=0) > 1
+        if several and {offer[-1] for offer in offers} == {"spot"} and len(offers) == 1 and workload.name not in by_api:
+            yield (
+                f"{workload.name}: all of it is {serving[0].instance_type} spot at {serving[0].provider}, which may be "
+                "taken back at once: nothing is served then; survive: {loss_of: [spot_offer]} asks for more"
+            )
 
 
 def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
@@ -175,7 +211,9 @@ def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator
 def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
     for purchase in purchases:
         if purchase.instances >= MANY_INSTANCES:
-            yield f"{purchase.instances} × {purchase.offer}: ask whether so many are to be had, or set a quota"
+            place, instance_type, _, _ = purchase.offer.rsplit("/", 3)
+            where = " ".join(place.split("/", 1)).removesuffix(f" {EVERYWHERE}")
+            yield f"{purchase.instances}× {instance_type} at {where}: ask whether so many are to be had, or set a quota"
 
 
 def _hosted(bought: PlannedFleet) -> Iterator[str]:
@@ -205,16 +243,14 @@ def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Itera
 
 def _distance(scenario: Scenario, catalogs: Catalogs) -> Iterator[str]:
     """Offers that were left out because nobody measured how far they are from where users are."""
-    for workload in scenario.workloads:
-        if workload.knows_where_users_are:
-            places = {(offer.provider, offer.region) for offer in catalogs.offers}
-            unknown = [place for place in places if round_trip_ms(workload, catalogs, *place) is None]
-            users = ", ".join(workload.users_in) or "users"
-            if unknown:
-                yield (
-                    f"{workload.name}: {len(unknown)} of {len(places)} regions are left out, since nobody measured the "
-                    f"network from {users} to them; network_ms can say it"
-                )
+    places = {(offer.provider, offer.region) for offer in catalogs.offers}
+    known = (each for each in scenario.workloads if each.knows_where_users_are)
+    far = [(sum(round_trip_ms(each, catalogs, *place) is None for place in places), each) for each in known]
+    for count, workloads in _grouped((f"{unknown}", each.name) for unknown, each in far if unknown):
+        yield (
+            f"{workloads}: {count} of {len(places)} regions are left out: nobody measured the network to them "
+            "(network_ms says it)"
+        )
 
 
 def _rounded_up(scenario: Scenario, week: Periods | None) -> Iterator[str]:

@@ -1,37 +1,39 @@
 """The page for who decides: what was asked, what to buy, what else it could cost, what to settle before signing."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-from optimizer.base.figures import figure
-from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.requirements.avoided import SPEED
-from optimizer.plan.grounds.question import NOTHING_BUT_BOUNDS
+from optimizer.plan.grounds.question import DEFAULT_BOUNDS, POLICY
 from optimizer.plan.grounds.warnings import not_measured, price_doubts
-from optimizer.plan.readback.summary import EVERYWHERE
 from optimizer.plan.record.explanation import Alternative, Explanation, TrackRecord
-from optimizer.plan.record.fleet import Deployment, Hosted
-from optimizer.plan.record.report import PlanReport, PriceDays
+from optimizer.plan.record.report import PlanReport
 from optimizer.report.confirmed import confirmed_in_short, confirmed_line
 from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.elements import Section, Table
 
 UNKNOWN_QUALITY: Final = "unknown_quality"
-"""Told with what is to be settled, where a page is short."""
 BEARINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "simpler": ("configurations", "mix_classes"),
     "safer": ("measured", "availability", "provider"),
     "wider": ("sellers", "commitment", "spot", "consumer_gpus", "seed", "countries", "regions"),
     "hosted": ("hosted_api",),
-    "bolder": ("confidence", "unmeasured", UNKNOWN_QUALITY),
+    "bolder": ("confidence", "unmeasured", "availability", UNKNOWN_QUALITY),
 }
-"""What other plans are to the chosen one, by their kind; kinds not named here wait for the long form."""
+"""What other plans are to the chosen one, by their kind; kinds not named here wait for the long form. One that can be
+two is bolder where it saves: a loss that need not be survived."""
+NOT_IN_SHORT: Final = frozenset({"confidence", UNKNOWN_QUALITY})
+"""What waits for the long form, and what is told with what is to be settled."""
 MAX_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 3, "wider": 2, "hosted": 1, "bolder": 3}
 """Those that save most or cost least first."""
-IN_SHORT_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 1, "wider": 2, "hosted": 1, "bolder": 1}
+IN_SHORT_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 1, "wider": 2, "hosted": 1, "bolder": 2}
+SAVING: Final = frozenset({"wider", "bolder"})
+"""What other plans are that are shown for what they save."""
+HARDLY: Final = Decimal("0.01")
+"""Share of a plan's cost for which nobody changes it."""
 HEADINGS: Final = ("to be", "change", ">a month", ">difference", "plan")
-PLAN_HEADINGS: Final = ("what runs", "where", ">replicas", ">req/s", ">of max", ">TTFT p95", ">TPOT mean", ">$/month")
 UNHEADED: Final = ("", "", ">", ">", "")
 MAX_WARNINGS: Final = 3
 """Of what to settle before signing; the gravest come first."""
@@ -42,7 +44,15 @@ PROOF_WORDS: Final = {
     "unproven": "no plan found in time, none excluded",
     "failed": "failed",
 }
+FEW: Final = 3
+"""Names of a list that the policy is restated with."""
 REST: Final = "all of it: --verbose"
+PHRASE: Final = 40
+"""Signs that a plan in a phrase may have with the region of its first purchase."""
+TERM: Final = r"(?:spot|committed|reserved \w+)\)$"
+REGION: Final = re.compile(rf"(?<= \()(\S+) (?!{TERM}).+?(?= {TERM}|\)$)")
+"""Seller and region of a purchase, in the brackets at its end, before a term."""
+SELLER: Final = r"\1"
 
 
 def question_section(report: PlanReport) -> Section:
@@ -51,59 +61,21 @@ def question_section(report: PlanReport) -> Section:
 
 
 def question_in_short(report: PlanReport) -> Section:
-    """What was asked; of the policy what is not the default."""
-    asked = tuple(line for line in report.asked if not line.startswith(NOTHING_BUT_BOUNDS))
+    """What was asked; of the policy what is not the default, as the bounds are that stand with how sure it is."""
+    asked = list(report.asked[:-1])
+    for policy in report.asked[-1:]:
+        beyond = policy.removesuffix(DEFAULT_BOUNDS).removesuffix("; ")
+        asked += ["; ".join(map(_few, beyond.split("; ")))] * (beyond != POLICY)
     if len(asked) > 1:
-        return Section("Question", asked)
+        return Section("Question", tuple(asked))
     # of one workload the name goes without saying
     return Section("Question", tuple(line.partition(": ")[2] for line in asked), run_in=True)
 
 
-def deployments_in_short(report: PlanReport) -> Section:
-    """A row each of what runs where, at what load, how fast at the bounds and for how much.
-
-    What is the same in all rows stands above them: the model, the engine, and the workload in the question.
-    """
-    workloads = {d.workload for d in report.deployments} | {item.workload for item in report.hosted}
-    models = dict.fromkeys(d.model for d in report.deployments)
-    rows = [_deployed(d, several=len(workloads) > 1, named=len(models) > 1) for d in report.deployments]
-    rows += [by_request(item) for item in report.hosted]
-    engines = " and ".join(dict.fromkeys(f"{d.engine} {d.engine_version}" for d in report.deployments))
-    runs_on = f"{' and '.join(models)} on {engines}" if engines else ""
-    days = PriceDays.of(report.deployments, report.hosted)
-    prices = f"prices of {days.words}" if days else ""
-    basis = "; ".join(filter(None, (runs_on, prices)))
-    return Section("Plan", (basis, *price_doubts(report.deployments)), Table(PLAN_HEADINGS, tuple(rows)))
-
-
-def _deployed(d: Deployment, *, several: bool, named: bool) -> tuple[str, ...]:
-    whose = " ".join(filter(None, (d.workload if several else "", "" if d.pool == "all" else d.pool)))
-    model = f"{d.model} " if named else ""
-    stages = f" in {d.pipeline_parallel} stages" if d.pipeline_parallel > 1 else ""
-    term = "" if d.pricing_term == "on_demand" else f", {d.pricing_term.replace('_', ' ')}"
-    region = "" if d.region == EVERYWHERE else f" {d.region}"
-    return (
-        f"{whose}{whose and ': '}{model}{precisions_of(d)} on {d.gpus_per_replica}×{d.gpu}{stages}",
-        f"{d.instances}× {d.instance_type} at {d.provider}{region}{term}",
-        str(d.replicas),
-        figure(d.requests_per_second),
-        f"{d.utilization:.0%}",
-        f"{d.ttft_bound_ms['p95']:,.0f} ms",
-        f"{d.tpot_bound_ms['mean']:.1f} ms",
-        f"{d.monthly_cost_usd:,.2f}",
-    )
-
-
-def by_request(item: Hosted) -> tuple[str, ...]:
-    """The row of what a hosted API serves: the most that is sent to it, and its bill."""
-    most = figure(max(part.requests_per_second for part in item.schedule))
-    what = f"{item.workload} {item.request_class}: {item.model}"
-    return (what, f"{item.provider}, by the {item.paid_by}", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
-
-
-def precisions_of(d: Deployment) -> str:
-    """Of the weights, and of the KV cache where that is not in 16 bits."""
-    return d.precision if d.kv_precision in SIXTEEN_BIT else f"{d.precision}, KV {d.kv_precision}"
+def _few(names: str) -> str:
+    """The first names of a long list, and how many more there are."""
+    first, more = names.split(", ")[:FEW], names.split(", ")[FEW:]
+    return f"{', '.join(first)} and {len(more)} more" if len(more) > 1 else names
 
 
 def choices_section(explained: Explanation) -> Section:
@@ -123,15 +95,18 @@ def choices_section(explained: Explanation) -> Section:
 
 
 def choices_in_short(explained: Explanation) -> Section:
-    """The first plans of each bearing; of the safer the one that rests on more, then the one that survives more."""
+    """The first plans of each bearing; of the safer the one that rests on more, then the one that survives more.
+
+    What is wider or bolder must save more than a hair's breadth.
+    """
     rows: list[tuple[str, ...]] = []
     for bearing, kinds in BEARINGS.items():
-        told_here = [kind for kind in kinds if kind != UNKNOWN_QUALITY]
+        told_here = [kind for kind in kinds if kind not in NOT_IN_SHORT]
         items = [same[0] for same in _chosen(bearing, told_here, explained)]
         if bearing == "safer":
             items.sort(key=lambda item: kinds.index(item.kind))
         for item in items[: IN_SHORT_ROWS[bearing]]:
-            if item.monthly_cost_usd is not None:
+            if item.monthly_cost_usd is not None and not (bearing in SAVING and _hardly_saves(item)):
                 cost = f"{_at_most(item)}${item.monthly_cost_usd:,.0f}"
                 rows.append((bearing, item.change, cost, change(item.difference_usd, 0), shortened(item.summary)))
     return Section("What else it could cost a month", (), Table(UNHEADED, tuple(rows)))
@@ -145,9 +120,9 @@ def _at_most(item: Alternative) -> str:
 def _chosen(bearing: str, kinds: Sequence[str], explained: Explanation) -> list[list[Alternative]]:
     """The changes that matter, those that lead to one plan together, the cheapest plan first.
 
-    What is wider or bolder must save, what is simpler or safer must differ.
+    What is wider or bolder must save, what is simpler or safer must cost more.
     """
-    saving = bearing in ("wider", "bolder")
+    saving = bearing in SAVING
     items = (*explained.alternatives, *explained.opportunities, *explained.also_priced)
     worth = [item for item in items if item.kind in kinds and (bearing == "hosted" or _differs(item, saving=saving))]
     by_plan: dict[tuple[Decimal | None, str], list[Alternative]] = {}
@@ -156,14 +131,23 @@ def _chosen(bearing: str, kinds: Sequence[str], explained: Explanation) -> list[
     return list(by_plan.values())
 
 
+def _hardly_saves(item: Alternative) -> bool:
+    """Whether a plan costs hardly less than the chosen one."""
+    cost, difference = item.monthly_cost_usd or Decimal(0), item.difference_usd or Decimal(0)
+    return -difference < HARDLY * (cost - difference)
+
+
 def _differs(item: Alternative, *, saving: bool) -> bool:
-    return bool(item.difference_usd) and (not saving or (item.difference_usd or 0) < 0)
+    """Whether it is known to cost less or, where nothing is saved, more."""
+    difference = item.difference_usd or 0
+    return difference < 0 if saving else difference > 0
 
 
 def shortened(summary: str) -> str:
-    """The first purchase of a plan in a phrase, and how many more there are."""
+    """The first purchase of a plan in a phrase, without its region where that is long, and how many more there are."""
     first, *others = summary.split(", ")
-    return f"{first} and {len(others)} more" if others else first
+    more = f" + {len(others)} more" if others else ""
+    return f"{first}{more}" if len(f"{first}{more}") <= PHRASE else f"{REGION.sub(SELLER, first)}{more}"
 
 
 def signing_section(report: PlanReport) -> Section:

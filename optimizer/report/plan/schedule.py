@@ -33,6 +33,17 @@ def schedule_section(report: PlanReport) -> Section:
     return Section("By the hour", (line,), Table(HEADINGS, rows))
 
 
+def schedule_in_short(report: PlanReport) -> Section:
+    """What comes and goes over the week, and for how long it is paid; empty where nothing does."""
+    told = []
+    for item in report.purchases:
+        running = [part.instances for part in item.schedule]
+        if min(running) < max(running):
+            hours = f"{item.instance_hours_per_month:,.0f} instance-hours a month"
+            told.append(f"{min(running)} to {max(running)} of {_named(item.offer, ' at')}, {hours}")
+    return Section("By the hour", (*told, "each hour: --verbose") if told else (), run_in=True)
+
+
 def _series(report: PlanReport) -> Iterator[tuple[str, Sequence[float], str, str]]:
     """What is shown: its name, its value in every period, the hours paid and the cost of a month."""
     for name in report.periods[0].requests_per_second:
@@ -47,11 +58,11 @@ def _series(report: PlanReport) -> Iterator[tuple[str, Sequence[float], str, str
         yield what, [part.requests_per_second for part in hosted.schedule], "", f"{hosted.monthly_cost_usd:,.2f}"
 
 
-def _named(offer: str) -> str:
+def _named(offer: str, of: str = ",") -> str:
     """An offer by what people call it: GPUs, provider and region, with the term where it is not on demand."""
     place, _, gpus, term = offer.rsplit("/", 3)
     provider, _, region = place.partition("/")
-    named = f"{gpus.replace('x', '×', 1)}, {provider}{'' if region == EVERYWHERE else f' {region}'}"
+    named = f"{gpus.replace('x', '×', 1)}{of} {provider}{'' if region == EVERYWHERE else f' {region}'}"
     paid, _, months = term.partition("-")
     how_long = f" {months}" if paid == "committed" else ""
     return named if term == "on_demand" else f"{named}, {paid.replace('_', ' ')}{how_long}"

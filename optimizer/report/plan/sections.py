@@ -16,11 +16,8 @@ from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.plan.brief import (
     PROOF_WORDS,
-    by_request,
     choices_in_short,
     choices_section,
-    deployments_in_short,
-    precisions_of,
     proof_section,
     proven_of,
     question_in_short,
@@ -30,7 +27,8 @@ from optimizer.report.plan.brief import (
     signing_section,
 )
 from optimizer.report.plan.placement import placement_section
-from optimizer.report.plan.schedule import schedule_section
+from optimizer.report.plan.running import by_request, deployments_in_short, precisions_of
+from optimizer.report.plan.schedule import schedule_in_short, schedule_section
 
 MAX_REJECTIONS: Final = 6
 UNIT_COSTS: Final = (
@@ -124,7 +122,7 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
 def _brief(report: PlanReport) -> Iterator[Section]:
     """What to buy, what else it could cost, what to settle before signing, how sure it is."""
     yield deployments_in_short(report)
-    yield schedule_section(report)
+    yield schedule_in_short(report)
     yield choices_in_short(report.explanation)
     yield signing_section(report)
     yield proof_section(report)

@@ -83,7 +83,7 @@ class JobQuestion:
         """
         if not self.of_scenario:
             return None
-        return fitted(scenario_in(parse(self.scenario_text, SCENARIO), None), catalogs)
+        return fitted(scenario_in(parse(self.scenario_text, SCENARIO), None, catalogs), catalogs)
 
 
 def checked(shape: type[Shape], given: Mapping[str, Any]) -> Shape:

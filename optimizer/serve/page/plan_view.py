@@ -18,7 +18,7 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, percent
 from optimizer.report.layout.elements import Section
 from optimizer.report.layout.html import section_html
-from optimizer.report.plan.brief import precisions_of
+from optimizer.report.plan.running import precisions_of
 from optimizer.report.plan.sections import paid_for, plan_answer
 
 ON_CARDS: Final = (
