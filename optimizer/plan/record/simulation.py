@@ -100,6 +100,8 @@ class Simulation(Strict):
     arrivals: str
     assumed: tuple[str, ...] = ()
     """Workloads of which the scenario does not say how requests arrive, taken to know nothing of each other."""
+    from_trace: tuple[str, ...] = ()
+    """Workloads of which it was read from a trace how unevenly requests arrive."""
     seeds: int
     confidence: Figure
     """The step times are the bound that is this likely to be kept."""

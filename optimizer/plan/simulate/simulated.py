@@ -9,7 +9,8 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import POISSON_CV2, Latency, Scenario, Workload, arrivals_in_words
+from optimizer.inputs.scenario.demand import POISSON_CV2, arrivals_in_words
+from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream, renewal, trace
 from optimizer.performance.simulation.fleet import Outcome, serve_stream
@@ -118,11 +119,13 @@ def simulated(
         total += sum(len(outcome.request) for _, outcome in runs)
         classes += _judged(service, _after_warm_up(service, runs))
         deployments += _deployments(service, runs)
-    words = _in_words([service.workload for service in served]) if arrivals is None else arrivals.words
+    as_asked = [service.workload for service in served if arrivals is None]
+    words = _in_words(as_asked) if arrivals is None else arrivals.words
     return Simulation(
         requests=total,
         arrivals=f"{words}, {BY_CHANCE}" if by_chance else words,
-        assumed=tuple(sorted(s.workload.name for s in served if arrivals is None and s.workload.arrivals is None)),
+        assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
+        from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
         seeds=seeds,
         confidence=confidence,
         likely=LIKELY,
