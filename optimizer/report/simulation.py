@@ -1,7 +1,8 @@
 """Whether a plan keeps its promises under simulated load: the verdict, a row a limit, and how busy replicas were."""
 
+from optimizer.base.units import SECONDS_PER_MINUTE
 from optimizer.plan.record.report import PlanReport
-from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, Simulation
+from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedPart, Simulation
 from optimizer.report.confirmed import METRICS
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
@@ -33,9 +34,12 @@ def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     within = f">within all limits, {interval}"
     of_classes = ("request class", ">requests", within, ">TTFT p50", ">p95", ">p99", ">TPOT p50", ">p95", ">p99")
     of_replicas = ("deployment", "provider", ">simulated", ">busy", ">requests running", ">sent back to the queue")
+    of_parts = ("workload", ">minutes", ">requests", ">within all limits", ">TTFT p95")
+    parts = tuple(_part(each) for each in found.over_time)
     sections = (
         Section("Promises", table=Table(of_limits, limits)),
         Section("What requests meet", table=Table(of_classes, shares)),
+        Section("Over time", table=Table(of_parts, parts)),
         Section("Replicas", table=Table(of_replicas, replicas)),
         Section("How it was simulated", _how(found)),
     )
@@ -66,6 +70,18 @@ def _share(item: SimulatedClass) -> tuple[str, ...]:
         f"{item.requests:,}",
         f"{item.share_within_limits:.1%} ({low:.1%}–{high:.1%})",
         *latencies,
+    )
+
+
+def _part(part: SimulatedPart) -> tuple[str, ...]:
+    """A line of the picture over time."""
+    late = "never" if part.ttft_p95_ms is None else f"{part.ttft_p95_ms:,.0f} ms"
+    return (
+        part.workload,
+        f"{part.from_s / SECONDS_PER_MINUTE:,.1f}–{part.to_s / SECONDS_PER_MINUTE:,.1f}",
+        f"{part.requests:,}",
+        f"{part.share_within_limits:.1%}",
+        late,
     )
 
 

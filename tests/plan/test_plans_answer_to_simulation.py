@@ -24,8 +24,9 @@ from optimizer.plan.question.solving import own_configurations, solved, solved_f
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
+from optimizer.plan.simulate.arriving import Arrivals, Recorded
 from optimizer.plan.simulate.held import held_rates, lowered_in
-from optimizer.plan.simulate.simulated import Arrivals, Recorded, confirmed, simulated
+from optimizer.plan.simulate.simulated import confirmed, simulated
 from optimizer.plan.verify.claim import Claim
 
 CHAT: dict[str, Any] = {

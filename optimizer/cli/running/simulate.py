@@ -28,7 +28,8 @@ def simulate(
     arrivals: Annotated[
         str | None,
         typer.Option(
-            help="poisson; gamma:CV2, CV2 the squared variation of the gaps; or trace. Else as the scenario says."
+            help="poisson; gamma:CV2, CV2 the squared variation of the gaps; ramp:FROM-TO, multiples of the plan's "
+            "rate; together:SECONDS, crowds every so often; or trace. Else as the scenario says."
         ),
     ] = None,
     trace: Annotated[

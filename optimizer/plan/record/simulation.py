@@ -57,6 +57,20 @@ class SimulatedDeployment(Strict):
     """Running sequences that a full KV cache took back to the queue."""
 
 
+class SimulatedPart(Strict):
+    """A part of the simulated time: the requests of a workload that came in it."""
+
+    workload: str
+    from_s: Figure
+    to_s: Figure
+    """From the first request."""
+    requests: int
+    share_within_limits: Figure
+    """Of them, within all limits at once."""
+    ttft_p95_ms: Ms | None
+    """None where it is that of requests which were never answered."""
+
+
 class HeldRate(Strict):
     """What a replica was found to hold, where that is less than predicted; so of configurations alike."""
 
@@ -111,6 +125,8 @@ class Simulation(Strict):
     """None where some promise can't be decided with so many requests."""
     classes: list[SimulatedClass]
     deployments: list[SimulatedDeployment]
+    over_time: tuple[SimulatedPart, ...] = ()
+    """What requests met in equal parts of the time; empty beside a plan."""
     not_simulated: list[str]
     """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""
     rounds: tuple[SimulationRound, ...] = ()
