@@ -44,6 +44,7 @@ def simulate(
     requests: int = DEFAULT_REQUESTS,
     seeds: int = DEFAULT_SEEDS,
     by_chance: bool = False,
+    lose_instance: bool = False,
 ) -> Simulation:
     """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
 
@@ -57,6 +58,7 @@ def simulate(
         requests: Of each workload and seed, at least.
         seeds: How often the whole is repeated with other luck.
         by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
+        lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
 
     Returns:
         What each class of requests meets, with intervals, and a verdict for each promise.
@@ -81,6 +83,7 @@ def simulate(
         seeds=seeds,
         by_chance=by_chance,
         parts=PARTS_OF_TIME,
+        lose_instance=lose_instance,
     )
 
 

@@ -14,7 +14,7 @@ def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     part = " as far as it was simulated" if found.holds and found.not_simulated else ""
     summary = (
         f"The plan for {report.scenario} {VERDICTS[found.holds]}{part}: {found.requests:,} requests simulated, "
-        f"arrivals {found.arrivals}."
+        f"arrivals {found.arrivals}{', an instance lost half-way' if found.lost else ''}."
     )
     limits = tuple(_limit(item, limit) for item in found.classes for limit in item.limits)
     shares = tuple(_share(item) for item in found.classes)
@@ -96,5 +96,6 @@ def _how(found: Simulation) -> tuple[str, ...]:
         f"{'seed' if found.seeds == 1 else 'seeds'}",
         "requests go to deployments by chance, in the plan's shares, and inside one, where nothing else is said, to "
         "replica after replica",
+        *found.lost,
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

@@ -31,6 +31,10 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
     bursts = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "gamma:60")
     assert bursts.code == 1
     assert json.loads(bursts.out)["holds"] is False
+    lost = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lose-instance").out)
+    assert "of 1 replicas" in lost["lost"][0]
+    assert min(part["share_within_limits"] for part in lost["over_time"]) < 0.5
+    assert lost["over_time"][0] == parts[0]
     undecided = run(monkeypatch, capsys, "simulate", plan, "--requests", "100", "--trace", str(_trace(tmp_path, 30)))
     assert undecided.code == 4
     assert "is not decided" in undecided.out

@@ -46,6 +46,10 @@ def simulate(
     by_chance: Annotated[
         bool, typer.Option("--by-chance", help="Requests go to any replica at random; else to one after the other.")
     ] = False,
+    lose_instance: Annotated[
+        bool,
+        typer.Option("--lose-instance", help="Half-way an instance of each workload is lost, until another starts."),
+    ] = False,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -67,7 +71,15 @@ def simulate(
                 scenario, known, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
             )
     found = calls.simulate(
-        report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds, by_chance=by_chance
+        report,
+        scenario,
+        known,
+        coming,
+        confidence=confidence,
+        requests=requests,
+        seeds=seeds,
+        by_chance=by_chance,
+        lose_instance=lose_instance,
     )
     deliver(calls.simulation_answer(report, found), found, output_format, output)
     raise typer.Exit(calls.exit_of(found))

@@ -127,6 +127,8 @@ class Simulation(Strict):
     deployments: list[SimulatedDeployment]
     over_time: tuple[SimulatedPart, ...] = ()
     """What requests met in equal parts of the time; empty beside a plan."""
+    lost: tuple[str, ...] = ()
+    """Instances that were lost for a part of it, in words."""
     not_simulated: list[str]
     """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""
     rounds: tuple[SimulationRound, ...] = ()

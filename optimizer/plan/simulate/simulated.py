@@ -24,6 +24,7 @@ from optimizer.plan.record.simulation import (
     Verdict,
 )
 from optimizer.plan.simulate.arriving import Arrivals
+from optimizer.plan.simulate.losing import instance_lost, loss_in_words
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.verify.claim import Claim
 
@@ -80,6 +81,7 @@ def simulated(
     first_seed: int = 0,
     by_chance: bool = False,
     parts: int = 0,
+    lose_instance: bool = False,
 ) -> Simulation:
     """The plan under that load.
 
@@ -92,15 +94,18 @@ def simulated(
         first_seed: Decides the luck of the first time; each later time has the next.
         by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
         parts: Into how many parts of equal time what requests met is divided beside the whole.
+        lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
     """
     classes: list[SimulatedClass] = []
     over_time: list[SimulatedPart] = []
+    lost: list[str] = []
+    losing = claim if lose_instance else None
     deployments: list[SimulatedDeployment] = []
     total, served = 0, services(claim, confidence)
     for number, service in enumerate(served):
         coming = arrivals or Arrivals(service.cv2)
         runs = [
-            _run(service, coming, requests, seed, number, by_chance=by_chance)
+            _run(service, coming, requests, seed, number, by_chance=by_chance, losing=losing)
             for seed in range(first_seed, first_seed + seeds)
         ]
         total += sum(len(outcome.request) for _, outcome in runs)
@@ -108,6 +113,9 @@ def simulated(
         classes += _judged(service, _after_warm_up(found))
         over_time += _over_time(service, found, max(stream.span_s for stream, _ in runs), parts)
         deployments += _deployments(service, runs)
+        if lose_instance:
+            stream = runs[0][0]
+            lost.append(loss_in_words(service, stream, instance_lost(claim, service, stream)))
     as_asked = [service.workload for service in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
     return Simulation(
@@ -122,6 +130,7 @@ def simulated(
         classes=classes,
         deployments=deployments,
         over_time=tuple(over_time),
+        lost=tuple(lost),
         not_simulated=sorted({f"{item.workload}: {item.api} at {item.provider}" for item in claim.fleet.hosted}),
     )
 
@@ -156,7 +165,14 @@ def _in_words(workloads: Sequence[Workload]) -> str:
 
 
 def _run(
-    service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, number: int, *, by_chance: bool = False
+    service: ServedWorkload,
+    arrivals: Arrivals,
+    requests: int,
+    seed: int,
+    number: int,
+    *,
+    by_chance: bool = False,
+    losing: Claim | None = None,
 ) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
@@ -164,7 +180,9 @@ def _run(
     count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
     stream = arrivals.stream(coming, fleet, count)
     cached = service.workload.cached_input_share
-    return stream, serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, by_chance=by_chance)
+    outage = None if losing is None else instance_lost(losing, fleet, stream)
+    outcome = serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, by_chance=by_chance, outage=outage)
+    return stream, outcome
 
 
 def _after_warm_up(found: _Requests) -> _Requests:
