@@ -8,9 +8,11 @@ plan answers to its simulation. A replay draws one quantile for all step times, 
 is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
 configuration with the fewest replicas that are kept so. Ends with a table by variation and the plans that were not.
 
-With `--traces` so are models and GPUs with two recorded hours, azure_conv_2023.csv and azure_code_2023.csv of DIR
-(Azure/AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024): planned, as `trace:` is, for the classes and
-the busiest minute of the hour, and replayed as they were recorded.
+With `--traces` so are models and GPUs with recorded requests, where DIR has them: azure_conv_2023.csv and
+azure_code_2023.csv (Azure/AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024),
+mooncake_fast25_conversation.jsonl.gz and mooncake_fast25_synthetic.jsonl.gz (kvcache-ai/Mooncake, Apache-2.0; Qin et
+al., FAST 2025): planned, as `trace:` is, for the classes, the busiest minute and the arrivals of the record, and
+replayed as they were recorded.
 
 The replays share the simulator and the calibration's margins with the plan's own check: they tell what other luck and
 other errors of that size do to a plan, not whether simulator and margins are right. Measurements do.
@@ -33,13 +35,15 @@ from optimizer import load_catalogs
 from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.policy import DEFAULT_MAX_UTILIZATION
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.inputs.scenario.tables import classes_of_trace, requests_of_trace
+from optimizer.inputs.scenario.tables import demand_of_trace, requests_of_trace
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
-from optimizer.plan.simulate.simulated import Arrivals, Recorded, promises, simulated
+from optimizer.plan.simulate.arriving import Arrivals, Recorded
+from optimizer.plan.simulate.simulated import promises, simulated
 from optimizer.plan.verify.claim import Claim
 
 MODELS = {"llama-3.1-8b": 40.0, "qwen3-32b": 15.0, "llama-3.3-70b": 8.0, "qwen3-30b-a3b": 60.0}
@@ -62,6 +66,8 @@ CV2 = (1.0, 2.0, 4.0, 9.0)
 TRACES = {
     "azure_conv_2023.csv": {"ttft_ms": 800, "tpot_ms": 50},
     "azure_code_2023.csv": {"ttft_ms": 600},
+    "mooncake_fast25_conversation.jsonl.gz": {"ttft_ms": 5000, "tpot_ms": 60},
+    "mooncake_fast25_synthetic.jsonl.gz": {"ttft_ms": 5000, "tpot_ms": 60},
 }
 TRACED_MODELS, TRACED_GPUS = ("llama-3.1-8b", "llama-3.3-70b"), ("h100-sxm", "a100-80-sxm")
 KEPT = 0.95
@@ -109,22 +115,43 @@ def question(model: str, gpu: str, kind: str, cv2: float) -> Scenario:
 
 
 def recorded(path: Path, slo: dict[str, int]) -> tuple[dict[str, Any], Recorded]:
-    """A recorded hour as a workload is asked, and its requests."""
+    """Recorded requests as a workload is asked, and one by one."""
+    with TemporaryDirectory() as folder:
+        written = Path(folder) / "trace.csv"
+        requests = requests_of_mooncake(path) if path.suffix == ".gz" else requests_of_azure(path)
+        # a request without an answer asks for nothing that is promised
+        requests[requests["output_tokens"] > 0].to_csv(written, index=False)
+        trace = demand_of_trace(written)
+        arrivals = trace.arrivals(slo["ttft_ms"] / 1000, DEFAULT_MAX_UTILIZATION)
+        asked = {
+            "requests_per_second": trace.requests_per_second,
+            "request_classes": [item.model_dump() for item in trace.classes],
+            "arrivals": arrivals.model_dump(exclude_none=True),
+            "slo": slo,
+        }
+        return asked, Recorded(*requests_of_trace(written))
+
+
+def requests_of_azure(path: Path) -> pd.DataFrame:
+    """An hour of Azure's in the columns of a trace."""
     frame = pd.read_csv(path, parse_dates=["TIMESTAMP"])
-    arrived_s = (frame["TIMESTAMP"] - frame["TIMESTAMP"].min()).dt.total_seconds()
-    # a request without an answer asks for nothing that is promised
     columns = {
-        "arrived_at_s": arrived_s,
+        "arrived_at_s": (frame["TIMESTAMP"] - frame["TIMESTAMP"].min()).dt.total_seconds(),
         "input_tokens": frame["ContextTokens"],
         "output_tokens": frame["GeneratedTokens"],
     }
-    with TemporaryDirectory() as folder:
-        written = Path(folder) / path.name
-        requests = pd.DataFrame(columns)
-        requests[requests["output_tokens"] > 0].to_csv(written, index=False)
-        rate, classes = classes_of_trace(written)
-        asked = {"requests_per_second": rate, "request_classes": [item.model_dump() for item in classes], "slo": slo}
-        return asked, Recorded(*requests_of_trace(written))
+    return pd.DataFrame(columns)
+
+
+def requests_of_mooncake(path: Path) -> pd.DataFrame:
+    """An hour of Mooncake's in the columns of a trace; what its cache holds is not told."""
+    frame = pd.read_json(path, lines=True)
+    columns = {
+        "arrived_at_s": frame["timestamp"] / 1000,
+        "input_tokens": frame["input_length"],
+        "output_tokens": frame["output_length"],
+    }
+    return pd.DataFrame(columns)
 
 
 def on_one_gpu(gpu: str, workload: dict[str, Any]) -> Scenario:
@@ -228,11 +255,11 @@ def drawn_and_recorded(
     """Every scenario, what it is called, and how it is replayed."""
     for model, gpu, kind, cv2 in combinations(count):
         yield question(model, gpu, kind, cv2), (f"{model} {gpu} {kind}", cv2), replays
-    for (file, slo), model, gpu in product(TRACES.items() if folder else (), TRACED_MODELS, TRACED_GPUS):
-        assert folder is not None
-        asked, requests = recorded(folder / file, slo)
+    there = [(folder / file, slo) for file, slo in TRACES.items() if (folder / file).exists()] if folder else []
+    for (path, slo), model, gpu in product(there, TRACED_MODELS, TRACED_GPUS):
+        asked, requests = recorded(path, slo)
         scenario = on_one_gpu(gpu, {"name": "recorded", "model": model} | asked)
-        yield scenario, (f"{model} {gpu}", file), replace(replays, arrivals=Arrivals(recorded=requests))
+        yield scenario, (f"{model} {gpu}", path.name), replace(replays, arrivals=Arrivals(recorded=requests))
 
 
 def table(found: Sequence[Replayed]) -> Iterator[str]:
@@ -255,7 +282,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20, help="replays of a fleet")
     parser.add_argument("--requests", type=int, default=3000, help="of a replay")
     parser.add_argument("--by-chance", action="store_true", help="replays send each request to a replica at random")
-    parser.add_argument("--traces", type=Path, help="folder of the two recorded hours")
+    parser.add_argument("--traces", type=Path, help="folder of recorded requests")
     asked = parser.parse_args()
     catalogs, found, started = load_catalogs(), list[Replayed](), time.process_time()
     parts = drawn_and_recorded(asked.count, asked.traces, Replays(asked.draws, asked.requests, asked.by_chance))

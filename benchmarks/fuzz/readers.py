@@ -26,7 +26,7 @@ from optimizer.inputs.measurements import groups, load_measurements, observed
 from optimizer.inputs.scenario.attachments import replicas_of_plan
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import load_scenario_file
-from optimizer.inputs.scenario.tables import classes_of_trace
+from optimizer.inputs.scenario.tables import demand_of_trace
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 SLOW_S: Final = 2.0
@@ -251,7 +251,7 @@ READERS: Final[dict[str, Reader]] = {
     "scenario": Reader(_scenarios, _scenario),
     "catalog": Reader(_tables, _table),
     "prices": Reader(_price_lists, _price_list),
-    "trace": Reader(_traces, classes_of_trace),
+    "trace": Reader(_traces, demand_of_trace),
     "profile": Reader(_profiles, _profile),
     "baseline": Reader(_plans, lambda path: read_baselines([path])),
     "in-force": Reader(_plans, replicas_of_plan),

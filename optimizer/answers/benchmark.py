@@ -6,7 +6,8 @@ from typing import Final
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario, arrivals_in_words
+from optimizer.inputs.scenario.demand import arrivals_in_words
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.benchmark.commands import TOOLS, is_poisson
 from optimizer.plan.benchmark.runs import BenchmarkRun, busiest_period, runs_of
 from optimizer.plan.record.report import PlanReport

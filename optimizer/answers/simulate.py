@@ -7,20 +7,31 @@ import numpy as np
 
 from optimizer.answers.verify import plan_in
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.figures import exactly
 from optimizer.base.files import read_json
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
-from optimizer.plan.simulate.simulated import Arrivals, Recorded, simulated
+from optimizer.plan.simulate.arriving import Arrivals, Recorded
+from optimizer.plan.simulate.simulated import simulated
 from optimizer.plan.verify.claim import Claim
 
 DEFAULT_REQUESTS: Final = 50_000
 DEFAULT_SEEDS: Final = 1
+PARTS_OF_TIME: Final = 12
+"""In which it is told what requests met."""
 GAMMA: Final = "gamma:"
-FORMS: Final = "poisson, gamma:CV2 with CV2 the squared variation of the gaps, or trace"
+RAMP: Final = "ramp:"
+TOGETHER: Final = "together:"
+FORMS: Final = (
+    "poisson, gamma:CV2 with CV2 the squared variation of the gaps, ramp:FROM-TO in multiples of the plan's rate, "
+    "together:SECONDS for requests that come at once every so often, or trace"
+)
 MOST_CV2: Final = 1000.0
+MOST_RAMP: Final = 100.0
+MOST_SECONDS: Final = 86_400.0
 
 
 def simulate(
@@ -33,6 +44,7 @@ def simulate(
     requests: int = DEFAULT_REQUESTS,
     seeds: int = DEFAULT_SEEDS,
     by_chance: bool = False,
+    lose_instance: bool = False,
 ) -> Simulation:
     """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
 
@@ -46,6 +58,7 @@ def simulate(
         requests: Of each workload and seed, at least.
         seeds: How often the whole is repeated with other luck.
         by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
+        lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
 
     Returns:
         What each class of requests meets, with intervals, and a verdict for each promise.
@@ -62,7 +75,16 @@ def simulate(
         raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
     level = scenario.policy.confidence if confidence is None else confidence
     claim = Claim(scenario, catalogs, report.fleet)
-    return simulated(claim, arrivals, confidence=level, requests=requests, seeds=seeds, by_chance=by_chance)
+    return simulated(
+        claim,
+        arrivals,
+        confidence=level,
+        requests=requests,
+        seeds=seeds,
+        by_chance=by_chance,
+        parts=PARTS_OF_TIME,
+        lose_instance=lose_instance,
+    )
 
 
 def is_plan(path: Path) -> bool:
@@ -87,7 +109,8 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
     """How requests arrive, from a word for it.
 
     Args:
-        text: `poisson`, `gamma:CV2` with CV2 the squared variation of the gaps, or `trace`.
+        text: `poisson`, `gamma:CV2` with CV2 the squared variation of the gaps, `ramp:FROM-TO` in multiples of the
+            rate, `together:SECONDS` for requests that come at once every so many, or `trace`.
         trace: The file of a trace: arrived_at_s, input_tokens, output_tokens.
 
     Returns:
@@ -106,16 +129,23 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
     if text == "poisson":
         return Arrivals()
     if text.startswith(GAMMA):
-        return Arrivals(cv2=_cv2(text))
+        return Arrivals(cv2=_number(text, text.removeprefix(GAMMA), MOST_CV2, "the squared variation"))
+    if text.startswith(TOGETHER):
+        return Arrivals(every_s=_number(text, text.removeprefix(TOGETHER), MOST_SECONDS, "the seconds between crowds"))
+    if text.startswith(RAMP):
+        first, _, last = text.removeprefix(RAMP).partition("-")
+        ends = (_number(text, each, MOST_RAMP, "each end of a ramp") for each in (first, last))
+        return Arrivals(ramp=(next(ends), next(ends)))
     raise InputError([Finding("--arrivals", 0, "", f"'{text}' is no way to arrive", FORMS)])
 
 
-def _cv2(text: str) -> float:
+def _number(text: str, written: str, most: float, what: str) -> float:
+    """A number above 0 in a word for how requests arrive."""
     try:
-        value = float(text.removeprefix(GAMMA))
+        value = float(written)
     except ValueError:
         value = float("nan")
-    if not (np.isfinite(value) and 0 < value <= MOST_CV2):
-        problem = f"'{text}': the squared variation is a number above 0, at most {MOST_CV2:.0f}"
+    if not (np.isfinite(value) and 0 < value <= most):
+        problem = f"'{text}': {what} is a number above 0, at most {exactly(most)}"
         raise InputError([Finding("--arrivals", 0, "", problem, FORMS)])
     return value

@@ -14,8 +14,8 @@ def confirmed_line(found: Simulation | None) -> str:
     if found is None or not limits:
         return ""
     item, tightest = min(limits, key=room)
-    assumed = " (assumed)" if found.assumed else ""
-    text = f"simulated, {found.requests:,} requests, arrivals {found.arrivals}{assumed}: {promise(item, tightest)}"
+    source = f" ({_source(found)})" if _source(found) else ""
+    text = f"simulated, {found.requests:,} requests, arrivals {found.arrivals}{source}: {promise(item, tightest)}"
     broken = sum(limit.verdict == "broken" for _, limit in limits) - (tightest.verdict == "broken")
     rest = f"{broken} more broken" if broken else "the others have more to spare"
     return "; ".join([text, *([rest] if len(limits) > 1 else []), *_rounds(found)])
@@ -26,12 +26,18 @@ def confirmed_in_short(found: Simulation | None) -> str:
     verdicts = [limit.verdict for _, limit in promises(found)] if found else []
     if found is None or not verdicts:
         return ""
-    assumed = ", assumed" if found.assumed else ""
+    source = f", {_source(found)}" if _source(found) else ""
     broken, undecided = verdicts.count("broken"), verdicts.count("undecided")
     told = [f"{broken} broken"] * bool(broken) + [f"{undecided} undecided"] * bool(undecided)
     verdict = f"of {len(verdicts)} promises {', '.join(told)}" if told else "all promises hold"
     again = ", after planning again where one broke" if any(not item.left_no_plan for item in found.rounds) else ""
-    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{assumed}){again}"
+    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{source}){again}"
+
+
+def _source(found: Simulation) -> str:
+    """Where it comes from how requests arrive, of the workloads whose scenario does not say it."""
+    sources = (("assumed", found.assumed), ("read from the trace", found.from_trace))
+    return ", ".join(words for words, workloads in sources if workloads)
 
 
 def _rounds(found: Simulation) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Whether a plan keeps its promises under simulated load: the verdict, a row a limit, and how busy replicas were."""
 
+from optimizer.base.units import SECONDS_PER_MINUTE
 from optimizer.plan.record.report import PlanReport
-from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, Simulation
+from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedPart, Simulation
 from optimizer.report.confirmed import METRICS
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
@@ -13,7 +14,7 @@ def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     part = " as far as it was simulated" if found.holds and found.not_simulated else ""
     summary = (
         f"The plan for {report.scenario} {VERDICTS[found.holds]}{part}: {found.requests:,} requests simulated, "
-        f"arrivals {found.arrivals}."
+        f"arrivals {found.arrivals}{', an instance lost half-way' if found.lost else ''}."
     )
     limits = tuple(_limit(item, limit) for item in found.classes for limit in item.limits)
     shares = tuple(_share(item) for item in found.classes)
@@ -33,9 +34,12 @@ def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     within = f">within all limits, {interval}"
     of_classes = ("request class", ">requests", within, ">TTFT p50", ">p95", ">p99", ">TPOT p50", ">p95", ">p99")
     of_replicas = ("deployment", "provider", ">simulated", ">busy", ">requests running", ">sent back to the queue")
+    of_parts = ("workload", ">minutes", ">requests", ">within all limits", ">TTFT p95")
+    parts = tuple(_part(each) for each in found.over_time)
     sections = (
         Section("Promises", table=Table(of_limits, limits)),
         Section("What requests meet", table=Table(of_classes, shares)),
+        Section("Over time", table=Table(of_parts, parts)),
         Section("Replicas", table=Table(of_replicas, replicas)),
         Section("How it was simulated", _how(found)),
     )
@@ -69,6 +73,18 @@ def _share(item: SimulatedClass) -> tuple[str, ...]:
     )
 
 
+def _part(part: SimulatedPart) -> tuple[str, ...]:
+    """A line of the picture over time."""
+    late = "never" if part.ttft_p95_ms is None else f"{part.ttft_p95_ms:,.0f} ms"
+    return (
+        part.workload,
+        f"{part.from_s / SECONDS_PER_MINUTE:,.1f}–{part.to_s / SECONDS_PER_MINUTE:,.1f}",
+        f"{part.requests:,}",
+        f"{part.share_within_limits:.1%}",
+        late,
+    )
+
+
 def _how(found: Simulation) -> tuple[str, ...]:
     steps = (
         "step times as predicted"
@@ -80,5 +96,6 @@ def _how(found: Simulation) -> tuple[str, ...]:
         f"{'seed' if found.seeds == 1 else 'seeds'}",
         "requests go to deployments by chance, in the plan's shares, and inside one, where nothing else is said, to "
         "replica after replica",
+        *found.lost,
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

@@ -20,10 +20,21 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
     found = json.loads(calm.out)
     assert found["holds"] is True
     assert found["arrivals"] == "Poisson"
+    parts = found["over_time"]
+    assert (len(parts), parts[0]["from_s"], {part["share_within_limits"] > 0.9 for part in parts}) == (12, 0, {True})
+    ramp = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "ramp:0.5-9")
+    shares = [part["share_within_limits"] for part in json.loads(ramp.out)["over_time"]]
+    assert (ramp.code, shares[0] > 0.9, shares[-1] < 0.1) == (1, True, True)
+    crowds = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "together:60")
+    assert (crowds.code, json.loads(crowds.out)["arrivals"]) == (1, "all of 60 s at once")
     assert {limit["verdict"] for item in found["classes"] for limit in item["limits"]} == {"holds"}
     bursts = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "gamma:60")
     assert bursts.code == 1
     assert json.loads(bursts.out)["holds"] is False
+    lost = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lose-instance").out)
+    assert "of 1 replicas" in lost["lost"][0]
+    assert min(part["share_within_limits"] for part in lost["over_time"]) < 0.5
+    assert lost["over_time"][0] == parts[0]
     undecided = run(monkeypatch, capsys, "simulate", plan, "--requests", "100", "--trace", str(_trace(tmp_path, 30)))
     assert undecided.code == 4
     assert "is not decided" in undecided.out
@@ -41,6 +52,8 @@ def _trace(folder: Path, requests: int) -> Path:
     [
         (("--arrivals", "gama:4"), "poisson, gamma:CV2"),
         (("--arrivals", "gamma:-1"), "above 0"),
+        (("--arrivals", "ramp:1"), "each end of a ramp"),
+        (("--arrivals", "together:0"), "seconds between crowds"),
         (("--arrivals", "trace"), "--trace FILE"),
         (("--trace", "none.csv"), "cannot be read"),
     ],

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.physics.setup import Configuration, Setup, gather
+from optimizer.performance.simulation.arrivals import Classes, renewal
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
+from optimizer.performance.simulation.fleet import Outcome, Server, serve_stream
+from optimizer.performance.simulation.outage import Outage
 from optimizer.performance.simulation.replica import Served, serve
 
 
@@ -121,3 +124,41 @@ def test_slower_steps_make_slower_answers(setup: Setup, costs: ReplicaCosts) -> 
     arrived = poisson(5.0, 3000)
     ours, theirs = served(costs, arrived, 1000, 200), served(slow, arrived, 1000, 200)
     assert np.all(theirs.finished_s > ours.finished_s)
+
+
+ONE_CLASS = Classes(np.array([1.0]), np.array([1000]), np.array([200]))
+STREAM = renewal(np.random.default_rng(0), ONE_CLASS, 12.0, 2400, 1.0)
+
+
+def through(costs: ReplicaCosts, replicas: int, outage: Outage | None) -> Outcome:
+    server = Server(costs, replicas, np.array([12.0]))
+    return serve_stream(np.random.default_rng(1), STREAM, [server], 0.0, 8, outage=outage)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int) -> None:
+    found = through(costs, replicas, Outage(server=0, replicas=1, from_s=60.0, to_s=100.0))
+    assert np.array_equal(found.request, np.arange(STREAM.requests))
+    assert np.all(np.isfinite(found.e2e_s))
+    assert np.all(found.ttft_s > 0)
+    # (request,) -> first token and end, on the clock of the arrivals
+    first_s, end_s = STREAM.arrived_s + found.ttft_s, STREAM.arrived_s + found.e2e_s
+    if replicas == 1:
+        assert not np.any((end_s > 60.5) & (first_s < 60.0))
+        assert not np.any((end_s > 60.5) & (end_s < 100.0))
+
+
+def test_before_a_loss_nothing_differs_and_during_it_the_others_are_slower(costs: ReplicaCosts) -> None:
+    calm, lost = (through(costs, 2, each) for each in (None, Outage(server=0, replicas=1, from_s=60.0, to_s=100.0)))
+    ended = STREAM.arrived_s + calm.e2e_s < 60.0
+    assert np.allclose(lost.ttft_s[ended], calm.ttft_s[ended])
+    meanwhile = (STREAM.arrived_s > 62.0) & (STREAM.arrived_s < 100.0)
+    assert lost.tpot_s[meanwhile].mean() > 1.1 * calm.tpot_s[meanwhile].mean()
+    late = STREAM.arrived_s > 140.0
+    assert lost.tpot_s[late].mean() == pytest.approx(calm.tpot_s[late].mean(), rel=0.1)
+
+
+def test_an_outage_of_no_time_changes_only_what_was_under_way(costs: ReplicaCosts) -> None:
+    calm, lost = (through(costs, 2, each) for each in (None, Outage(server=0, replicas=1, from_s=60.0, to_s=60.0)))
+    assert np.mean(lost.e2e_s) == pytest.approx(np.mean(calm.e2e_s), rel=0.03)
+    assert np.max(lost.e2e_s) > np.max(calm.e2e_s)

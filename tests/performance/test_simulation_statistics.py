@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.performance.simulation.arrivals import Classes, renewal, trace
+from optimizer.performance.simulation.arrivals import Classes, ramped, renewal, together, trace
 from optimizer.performance.simulation.statistics import mean, quantile, share_within
 
 ONE = Classes(np.array([1.0]), np.array([100]), np.array([10]))
@@ -43,6 +43,25 @@ def test_gaps_vary_as_asked_and_the_same_seed_gives_the_same(cv2: float) -> None
     assert gaps.var() / gaps.mean() ** 2 == pytest.approx(cv2, rel=0.05)
     again = renewal(np.random.default_rng(3), ONE, 10.0, 200_000, cv2)
     assert np.array_equal(stream.arrived_s, again.arrived_s)
+
+
+@pytest.mark.parametrize("ramp", [(0.5, 2.0), (2.0, 0.5), (1.0, 1.0)])
+def test_a_ramp_goes_from_one_rate_to_the_other(ramp: tuple[float, float]) -> None:
+    stream = ramped(np.random.default_rng(4), ONE, 10.0, 100_000, ramp)
+    first, last = ramp
+    span_s = 100_000 / 10.0 / ((first + last) / 2)
+    assert stream.arrived_s[-1] == pytest.approx(span_s, rel=0.02)
+    assert np.all(np.diff(stream.arrived_s) >= 0)
+    per_tenth, _ = np.histogram(stream.arrived_s, bins=10, range=(0, span_s))
+    middles = first + (last - first) * (np.arange(10) + 0.5) / 10
+    assert per_tenth / (span_s / 10) == pytest.approx(10.0 * middles, rel=0.06)
+
+
+def test_a_crowd_has_all_requests_of_its_time() -> None:
+    stream = together(np.random.default_rng(5), ONE, 10.0, 30_000, 30.0)
+    at_s, requests = np.unique(stream.arrived_s, return_counts=True)
+    assert np.all(at_s % 30.0 == 0)
+    assert requests.mean() == pytest.approx(300, rel=0.02)
 
 
 def test_recorded_requests_come_in_order_and_count_to_the_nearest_class() -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimizer import optimize
+from optimizer import load_scenario, optimize
 from optimizer.answers import tried
 from optimizer.answers.certificate import certificate_of, checks_of
 from optimizer.answers.optimize import verified
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, others_lowered
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
@@ -23,8 +24,10 @@ from optimizer.plan.question.solving import own_configurations, solved, solved_f
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
+from optimizer.plan.simulate.arriving import Arrivals, Recorded
 from optimizer.plan.simulate.held import held_rates, lowered_in
-from optimizer.plan.simulate.simulated import confirmed
+from optimizer.plan.simulate.simulated import confirmed, simulated
+from optimizer.plan.verify.claim import Claim
 
 CHAT: dict[str, Any] = {
     "name": "chat", "model": "llama-3.1-8b", "input_tokens": 1024, "output_tokens": 256,
@@ -34,6 +37,8 @@ CHAT: dict[str, Any] = {
 
 TIGHT = {"ttft_ms": 400, "tpot_ms": 30}
 """Limits at which a formula passes replicas that break them when requests arrive one by one."""
+
+LIKE_THE_PLAN: dict[str, Any] = {"confidence": 0.9, "requests": 5_000, "seeds": 1}
 
 
 def question(gpu: str, requests_per_second: float, **said: Any) -> Scenario:
@@ -195,6 +200,25 @@ def test_assumed_arrivals_are_told_apart_from_those_that_were_said(catalogs: Cat
     assert "arrivals Poisson" in optimize(said, catalogs).asked[0]
     fleet = by_formulas(said, catalogs)
     assert [confirmed(each, catalogs, fleet).assumed for each in (said, unsaid)] == [(), ("chat",)]
+
+
+def test_a_plan_made_from_a_trace_holds_on_that_trace(catalogs: Catalogs, tmp_path: Path) -> None:
+    """Twelve requests at a time: with the trace's arrivals a plan holds, as Poisson at the same rate it doesn't."""
+    rows = "".join(f"{each:.3f},1024,32\n" for each in np.cumsum(np.random.default_rng(0).exponential(3, 200))) * 12
+    (tmp_path / "t.csv").write_text("arrived_at_s,input_tokens,output_tokens\n" + rows)
+    asked = {"name": "chat", "model": "llama-3.1-8b", "trace": "t.csv", "slo": {"ttft_ms": 600}}
+    only = {"gpus": {"allow": ["l40s"]}, "precisions": ["fp8"], "engines": ["vllm"]}
+    (tmp_path / "s.json").write_text(json.dumps({"name": "traced", "workloads": [asked], "policy": only}))
+    scenario = load_scenario(tmp_path / "s.json")
+    (workload,) = scenario.workloads
+    assert workload.arrival_cv2 == pytest.approx(12, rel=0.15)
+    calm = scenario.model_copy(update={"workloads": (workload.model_copy(update={"arrivals": None}),)})
+    as_recorded = Arrivals(recorded=Recorded(*requests_of_trace(tmp_path / "t.csv")))
+    prepared, unprepared = (Claim(each, catalogs, by_formulas(each, catalogs)) for each in (scenario, calm))
+    assert simulated(prepared, as_recorded, **LIKE_THE_PLAN).holds is True
+    assert simulated(unprepared, as_recorded, **LIKE_THE_PLAN).holds is False
+    confirming = simulated(prepared, None, **LIKE_THE_PLAN)
+    assert (confirming.assumed, confirming.from_trace) == ((), ("chat",))
 
 
 @pytest.mark.parametrize("arrivals", [{}, {"process": "poisson", "cv2": 4}, {"cv2": 0}, {"process": "gamma"}])

@@ -28,7 +28,8 @@ def simulate(
     arrivals: Annotated[
         str | None,
         typer.Option(
-            help="poisson; gamma:CV2, CV2 the squared variation of the gaps; or trace. Else as the scenario says."
+            help="poisson; gamma:CV2, CV2 the squared variation of the gaps; ramp:FROM-TO, multiples of the plan's "
+            "rate; together:SECONDS, crowds every so often; or trace. Else as the scenario says."
         ),
     ] = None,
     trace: Annotated[
@@ -44,6 +45,10 @@ def simulate(
     ] = None,
     by_chance: Annotated[
         bool, typer.Option("--by-chance", help="Requests go to any replica at random; else to one after the other.")
+    ] = False,
+    lose_instance: Annotated[
+        bool,
+        typer.Option("--lose-instance", help="Half-way an instance of each workload is lost, until another starts."),
     ] = False,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
@@ -67,7 +72,15 @@ def simulate(
             )
     with about_plan(Path(plan)):
         found = calls.simulate(
-            report, scenario, known, coming, confidence=confidence, requests=requests, seeds=seeds, by_chance=by_chance
+            report,
+            scenario,
+            known,
+            coming,
+            confidence=confidence,
+            requests=requests,
+            seeds=seeds,
+            by_chance=by_chance,
+            lose_instance=lose_instance,
         )
     deliver(calls.simulation_answer(report, found), found, output_format, output)
     raise typer.Exit(calls.exit_of(found))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from optimizer.base.errors import Finding, InputError, file_error
 from optimizer.base.files import read_json
 from optimizer.inputs import scenario as door
-from optimizer.inputs.scenario.policy import InForce, Migration
+from optimizer.inputs.scenario.policy import InForce, Migration, Policy
 from optimizer.inputs.scenario.scenario import Demand, Scenario, Workload
 from optimizer.inputs.scenario.yaml_lines import Document, Location
 
@@ -35,6 +35,9 @@ def with_files(scenario: Scenario, document: Document, folder: Path | None) -> S
     """
     findings: list[Finding] = []
 
+    def workload_with_files(workload: Workload, folder: Path | None) -> Workload:
+        return _workload_with_files(workload, folder, scenario.policy)
+
     def read(record: Record, reader: Callable[[Record, Path | None], Record], location: Location) -> Record:
         try:
             return reader(record, folder)
@@ -44,7 +47,7 @@ def with_files(scenario: Scenario, document: Document, folder: Path | None) -> S
             return record
 
     workloads = tuple(
-        read(workload, _workload_with_files, ("workloads", position, "trace" if workload.trace else "demand"))
+        read(workload, workload_with_files, ("workloads", position, "trace" if workload.trace else "demand"))
         for position, workload in enumerate(scenario.workloads)
     )
     migration = scenario.policy.migration
@@ -56,14 +59,29 @@ def with_files(scenario: Scenario, document: Document, folder: Path | None) -> S
     return scenario.model_copy(update={"workloads": workloads, "policy": policy})
 
 
-def _workload_with_files(workload: Workload, folder: Path | None) -> Workload:
+def _workload_with_files(workload: Workload, folder: Path | None, policy: Policy) -> Workload:
     if workload.trace is not None and workload.request_classes is None:
-        rate, classes = door.classes_of_trace(_lying_in(folder, workload.trace, CLASSES_INSTEAD))
-        return workload.model_copy(update={"requests_per_second": rate, "request_classes": classes})
+        path = _lying_in(folder, workload.trace, CLASSES_INSTEAD)
+        return _with_trace(workload, door.demand_of_trace(path), path, policy)
     if workload.demand is not None and workload.demand.profile is not None:
         weekly = door.weekly_profile(_lying_in(folder, workload.demand.profile, HOURS_INSTEAD))
         return workload.model_copy(update={"demand": Demand(weekly_requests_per_second=weekly)})
     return workload
+
+
+def _with_trace(workload: Workload, trace: "door.TraceDemand", path: Path, policy: Policy) -> Workload:
+    """The workload with the rate and the lengths of a trace, and its arrivals unless the scenario says them."""
+    read = workload.model_copy(
+        update={"requests_per_second": trace.requests_per_second, "request_classes": trace.classes}
+    )
+    if workload.arrivals is not None or read.longest_wait_s is None:
+        return read
+    try:
+        arrivals = trace.arrivals(read.longest_wait_s, policy.max_utilization)
+    except ValidationError as error:
+        problem = "its requests come in larger bursts than a plan can count on"
+        raise file_error(path, problem, field="arrived_at_s", hint="say `arrivals`") from error
+    return read.model_copy(update={"arrivals": arrivals})
 
 
 def _migration_with_plan(migration: Migration, folder: Path | None) -> Migration:

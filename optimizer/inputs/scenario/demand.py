@@ -1,10 +1,11 @@
-"""How much is asked, as people know it: a rate over the week, tokens a day, a batch with a deadline."""
+"""How much is asked, as people know it: a rate over the week, tokens a day, a batch with a deadline; how unevenly."""
 
 import re
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.scenario.fields import HourlyRate, ManyTokens, Number, Rate
@@ -136,3 +137,28 @@ class Deadline(Strict):
             for hour in range(hours)
         }
         return tuple(hour in working for hour in range(DAYS_PER_WEEK * HOURS_PER_DAY))
+
+
+POISSON_CV2 = 1.0
+"""Squared variation of the gaps between requests that know nothing of each other."""
+
+
+def arrivals_in_words(cv2: float) -> str:
+    """How unevenly requests arrive, as people say it."""
+    return "Poisson" if cv2 == POISSON_CV2 else f"gamma, squared variation {exactly(cv2)}"
+
+
+class ArrivalProcess(Strict):
+    """How unevenly requests arrive: one of two ways to say it."""
+
+    process: Literal["poisson"] | None = None
+    cv2: Annotated[float, Number, Field(gt=0, le=1000)] | None = None
+    """Squared variation of the gaps between requests, 1 for Poisson, more for bursts."""
+    read_from: str | None = None
+    """Of what in the trace it was read, for people; written when the scenario is loaded."""
+
+    @model_validator(mode="after")
+    def _said_once(self) -> Self:
+        if (self.process is None) == (self.cv2 is None):
+            raise ValueError("say either `process: poisson` or `cv2`")
+        return self

@@ -5,10 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.base.signs import look
-from optimizer.inputs.scenario.demand import Deadline, Demand, TokensPerDay
+from optimizer.base.units import MS_PER_S
+from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess, Deadline, Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import (
     AllowDeny,
     Countries,
@@ -140,29 +140,6 @@ class LoraAdapters(Strict):
     rank: Annotated[int, Number, Field(ge=1, le=1024)]
 
 
-POISSON_CV2 = 1.0
-"""Squared variation of the gaps between requests that know nothing of each other."""
-
-
-def arrivals_in_words(cv2: float) -> str:
-    """How unevenly requests arrive, as people say it."""
-    return "Poisson" if cv2 == POISSON_CV2 else f"gamma, squared variation {exactly(cv2)}"
-
-
-class ArrivalProcess(Strict):
-    """How unevenly requests arrive: one of two ways to say it."""
-
-    process: Literal["poisson"] | None = None
-    cv2: Annotated[float, Number, Field(gt=0, le=1000)] | None = None
-    """Squared variation of the gaps between requests, 1 for Poisson, more for bursts."""
-
-    @model_validator(mode="after")
-    def _said_once(self) -> Self:
-        if (self.process is None) == (self.cv2 is None):
-            raise ValueError("say either `process: poisson` or `cv2`")
-        return self
-
-
 class Workload(Strict):
     """A named stream of requests to one model, with its rate, lengths and promises."""
 
@@ -186,7 +163,7 @@ class Workload(Strict):
     trace: str | None = None
     """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
     arrivals: ArrivalProcess | None = None
-    """Poisson is assumed where nothing is said."""
+    """Where nothing is said, as the trace has it, and without one Poisson."""
     reasoning: Annotated[Literal["published"] | Thinking | None, BeforeValidator(_as_published)] = None
     """How many times as many tokens an answer has with its thinking: a factor, or what was published of the model."""
     lora_adapters: LoraAdapters | None = None
@@ -286,6 +263,18 @@ class Workload(Strict):
     def arrival_cv2(self) -> float:
         """Squared variation of the gaps between requests."""
         return POISSON_CV2 if self.arrivals is None else self.arrivals.cv2 or POISSON_CV2
+
+    @property
+    def longest_wait_s(self) -> float | None:
+        """Seconds that a request may wait: the limit on its first token, else on the whole of it, else what its answer
+        takes at the limit on each token; None where nothing is promised."""
+        slo = self.slo
+        allowed = slo.ttft_ms or slo.e2e_ms or slo.tpot_ms
+        if allowed is None:
+            return None
+        longest_ms = max(allowed.limits_ms().values())
+        tokens = sum(each.share * each.output_tokens for each in self.classes()) if allowed is slo.tpot_ms else 1
+        return longest_ms * tokens / MS_PER_S
 
     @property
     def has_quality_floor(self) -> bool:

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pandas as pd
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import file_error
+from optimizer.base.figures import figure
 from optimizer.base.files import read_bytes
 from optimizer.base.units import HOURS_PER_WEEK
+from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess
 from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
 from optimizer.inputs.scenario.scenario import RequestClass
+from optimizer.inputs.scenario.trace_arrivals import critical_scale_s, squared_variation, step_of_times_s
 
 PEAK_WINDOW_S = 60.0
 LENGTHS = ["input_tokens", "output_tokens"]
@@ -25,11 +29,47 @@ PROMPT_BINS = 4
 """A trace becomes at most this many classes by prompt length, each split in two by answer length."""
 
 
-def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
-    """Peak requests per second and request classes of a trace.
+@dataclass(frozen=True)
+class TraceDemand:
+    """What a trace asks of a plan.
 
-    The peak is the busiest minute. Classes are quartiles of the prompt length, each split at its median
-    answer length; a class carries the mean lengths of its requests, so the token totals are those of the trace.
+    Attributes:
+        requests_per_second: In its busiest minute.
+        classes: Quartiles of the prompt length, each split at its median answer length; a class carries the mean
+            lengths of its requests, so the token totals are those of the trace.
+        arrived_s: (N,) seconds from the first request, rising.
+    """
+
+    requests_per_second: float
+    classes: tuple[RequestClass, ...]
+    arrived_s: Floats
+
+    def arrivals(self, limit_s: float, most_utilization: float) -> ArrivalProcess:
+        """How unevenly its requests arrive, as far as it decides whether a wait passes a limit.
+
+        Args:
+            limit_s: The wait that a request may have.
+            most_utilization: Share of a capacity that a plan uses.
+
+        Raises:
+            ValueError: more unevenly than a scenario may say.
+        """
+        seconds = _whole_seconds(self.arrived_s[-1])
+        window_s = min(PEAK_WINDOW_S, seconds)
+        mean_per_s = len(self.arrived_s) / seconds
+        critical_s = critical_scale_s(limit_s, mean_per_s, self.requests_per_second, most_utilization)
+        scale_s = min(critical_s, window_s / 2)
+        cv2 = round(squared_variation(self.arrived_s, scale_s, window_s), 2)
+        step_s = step_of_times_s(self.arrived_s)
+        rounded = f"; its times are rounded to {figure(step_s)} s, which counts as bursts" if step_s else ""
+        read_from = f"counts of the trace over up to {figure(scale_s)} s{rounded}"
+        if cv2 == POISSON_CV2:
+            return ArrivalProcess(process="poisson", read_from=read_from)
+        return ArrivalProcess(cv2=cv2, read_from=read_from)
+
+
+def demand_of_trace(path: Path) -> TraceDemand:
+    """Peak requests per second, request classes and arrivals of a trace.
 
     Raises:
         InputError: file or columns missing, rows that are not numbers, an empty trace.
@@ -37,14 +77,24 @@ def classes_of_trace(path: Path) -> tuple[float, tuple[RequestClass, ...]]:
     frame = _trace(path)
     arrived_s = frame["arrived_at_s"]
     busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
-    rate = float(busiest) / min(PEAK_WINDOW_S, max(1.0, math.ceil(arrived_s.max())))
+    rate = float(busiest) / min(PEAK_WINDOW_S, _whole_seconds(arrived_s.max()))
+    return TraceDemand(rate, _classes(frame), np.sort(arrived_s.to_numpy(np.float64)))
+
+
+def _whole_seconds(last_s: float) -> float:
+    """How long a trace is whose last request came then: a second at least."""
+    return max(1.0, math.ceil(last_s))
+
+
+def _classes(frame: pd.DataFrame) -> tuple[RequestClass, ...]:
+    """Its requests by length of prompt and answer."""
     prompt_bin = frame["input_tokens"].rank(method="first", pct=True).mul(PROMPT_BINS).apply(math.ceil)
     long_answer = frame["output_tokens"] > frame.groupby(prompt_bin)["output_tokens"].transform("median")
     # One row a group of requests: mean lengths and share; groups whose lengths round alike are one class
     groups = frame.groupby([prompt_bin.rename("bin"), long_answer.rename("long")])
     lengths = groups[LENGTHS].mean().round().clip(lower=1).astype(int)
     shares = lengths.assign(share=groups.size() / len(frame)).groupby(LENGTHS)["share"].sum().reset_index()
-    return rate, tuple(
+    return tuple(
         RequestClass(share=share, input_tokens=prompt, output_tokens=answer)
         for prompt, answer, share in shares.itertuples(index=False)
     )
@@ -54,7 +104,7 @@ def requests_of_trace(path: Path) -> tuple[Floats, Ints, Ints]:
     """Seconds from the first request, prompt and answer tokens of every request of a trace, (N,) each, in time order.
 
     Raises:
-        InputError: as `classes_of_trace`.
+        InputError: as `demand_of_trace`.
     """
     frame = _trace(path).sort_values("arrived_at_s", kind="stable")
     prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)

@@ -1,13 +1,10 @@
-"""When requests arrive and what each asks: renewal processes and traces as streams of equal shape."""
+"""When requests arrive and what each asks: renewal processes, ramps, crowds and traces as streams of equal shape."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-
-POISSON_CV2 = 1.0
-"""Squared variation of the gaps between independent arrivals."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +44,42 @@ def renewal(rng: np.random.Generator, classes: Classes, rate_per_s: float, reque
     al., 2025).
     """
     gaps = rng.gamma(1 / cv2, cv2 / rate_per_s, requests)
-    drawn = rng.choice(len(classes.share), size=requests, p=classes.share)
-    return Stream(np.cumsum(gaps), drawn, classes.input_tokens[drawn], classes.output_tokens[drawn])
+    return _drawn(rng, classes, np.cumsum(gaps))
+
+
+def ramped(
+    rng: np.random.Generator, classes: Classes, rate_per_s: float, requests: int, ramp: tuple[float, float]
+) -> Stream:
+    """Poisson arrivals at a rate that goes on a straight line from one multiple of a rate to another.
+
+    Those of a steady stream at the times by which the ramp expects as many.
+    Source: Çinlar (1975), Introduction to stochastic processes, inversion of the expected count.
+
+    Args:
+        rng: Decides when they arrive and of which class they are.
+        classes: What they ask.
+        rate_per_s: The rate that the ramp multiplies.
+        requests: How many.
+        ramp: Its first and its last multiple.
+    """
+    first, last = ramp
+    steady_s = np.cumsum(rng.exponential(1 / rate_per_s, requests))
+    span_s = requests / rate_per_s / ((first + last) / 2)
+    # by t the ramp expects as many as the steady stream by first · t + (last − first) t² / (2 span)
+    steeper = (last - first) / span_s
+    return _drawn(rng, classes, 2 * steady_s / (first + np.sqrt(np.maximum(first**2 + 2 * steeper * steady_s, 0.0))))
+
+
+def together(rng: np.random.Generator, classes: Classes, rate_per_s: float, requests: int, every_s: float) -> Stream:
+    """Crowds: Poisson requests of so many seconds, all of which come at the beginning of them."""
+    steady_s = np.cumsum(rng.exponential(1 / rate_per_s, requests))
+    return _drawn(rng, classes, np.floor(steady_s / every_s) * every_s)
+
+
+def _drawn(rng: np.random.Generator, classes: Classes, arrived_s: Floats) -> Stream:
+    """Requests at those times, each of a class drawn by the shares."""
+    drawn = rng.choice(len(classes.share), size=len(arrived_s), p=classes.share)
+    return Stream(arrived_s, drawn, classes.input_tokens[drawn], classes.output_tokens[drawn])
 
 
 def trace(classes: Classes, arrived_s: Floats, input_tokens: Ints, output_tokens: Ints) -> Stream:

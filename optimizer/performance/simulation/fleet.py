@@ -13,7 +13,8 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.costs import ReplicaCosts
-from optimizer.performance.simulation.replica import Served, serve
+from optimizer.performance.simulation.outage import Outage, served_requests, served_through
+from optimizer.performance.simulation.replica import Served
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def serve_stream(
     most_replicas: int,
     *,
     by_chance: bool = False,
+    outage: Outage | None = None,
 ) -> Outcome:
     """The stream served by the deployments.
 
@@ -69,20 +71,22 @@ def serve_stream(
         cached_input_share: Of every prompt, in the prefix cache.
         most_replicas: How many replicas of a deployment are looked at.
         by_chance: Whether a request goes to any replica of its deployment alike, and not to the next in turn.
+        outage: Replicas that are lost for a time; all of their deployment are then looked at, and take turns.
     """
     server = _dealt(rng, stream, servers)
     fewest = min(min(most_replicas / each.replicas, 1.0) for each in servers)
     parts, looked_at = [], []
     for number, each in enumerate(servers):
         (mine,) = np.nonzero(server == number)
-        replica = rng.integers(each.replicas, size=len(mine)) if by_chance else np.arange(len(mine)) % each.replicas
-        seen = min(each.replicas, most_replicas)
-        served = []
-        for one in range(seen):
-            requests = mine[replica == one]
-            done = _served(each.costs, stream, requests, cached_input_share)
-            served.append(done)
-            parts.append(_latencies(stream, requests, done, number, fewest * each.replicas / seen))
+        if outage is not None and outage.server == number:
+            done = served_through(each.costs, stream, mine, each.replicas, cached_input_share, outage)
+        else:
+            turns = rng.integers(each.replicas, size=len(mine)) if by_chance else np.arange(len(mine)) % each.replicas
+            dealt = [mine[turns == one] for one in range(min(each.replicas, most_replicas))]
+            done = [(requests, served_requests(each.costs, stream, requests, cached_input_share)) for requests in dealt]
+        kept = fewest * each.replicas / len(done)
+        parts += [_latencies(stream, requests, one, number, kept) for requests, one in done]
+        served = [one for _, one in done]
         looked_at.append(served)
     request, owner, ttft, tpot, e2e = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(request, kind="stable")
@@ -97,12 +101,6 @@ def _dealt(rng: np.random.Generator, stream: Stream, servers: Sequence[Server]) 
     drawn = rng.random(stream.requests)
     dealt: Ints = np.sum(drawn[:, None] >= share[stream.request_class], axis=1)
     return np.minimum(dealt, len(servers) - 1)
-
-
-def _served(costs: ReplicaCosts, stream: Stream, requests: Ints, cached_input_share: float) -> Served:
-    prompt = stream.input_tokens[requests]
-    cached = np.minimum((prompt * cached_input_share).astype(np.int64), prompt - 1)
-    return serve(costs, stream.arrived_s[requests], costs.work(prompt - cached, cached, stream.output_tokens[requests]))
 
 
 def _latencies(

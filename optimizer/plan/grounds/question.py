@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from optimizer.base.figures import exactly
+from optimizer.inputs.scenario.demand import arrivals_in_words
 from optimizer.inputs.scenario.policy import DEFAULT_CONFIDENCE
-from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload, arrivals_in_words
+from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload
 
 LATENCIES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
 POLICY: Final = "policy: "
@@ -26,7 +27,9 @@ def _workload(workload: Workload) -> Iterator[str]:
     yield _rate(workload)
     yield _lengths(workload)
     if workload.arrivals is not None:
-        yield f"arrivals {arrivals_in_words(workload.arrival_cv2)}"
+        read_from = workload.arrivals.read_from
+        source = f" (read from {read_from})" if read_from else ""
+        yield f"arrivals {arrivals_in_words(workload.arrival_cv2)}{source}"
     if workload.cached_input_share:
         yield f"{workload.cached_input_share:.0%} of prompt tokens cached"
     limits = list(latency_limits(workload))

@@ -8,7 +8,8 @@ from optimizer.base.errors import Finding
 from optimizer.inputs.catalog.kinds import PricingTerm
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements
-from optimizer.inputs.scenario.scenario import POISSON_CV2, Lifecycle, Scenario
+from optimizer.inputs.scenario.demand import POISSON_CV2
+from optimizer.inputs.scenario.scenario import Lifecycle, Scenario
 from optimizer.plan.horizon.branches import horizon_of
 from optimizer.plan.question.asking import decided
 from optimizer.plan.question.inquiry import Inquiry
@@ -61,7 +62,7 @@ def not_held(scenario: Scenario) -> Iterator[Finding]:
         if workload.arrival_cv2 != POISSON_CV2:
             path = f"workloads[{workload.name}].arrivals"
             problem = "makes what a replica sustains depend on how many there are, which purchases over months do not"
-            yield Finding("scenario", 0, path, problem, hint)
+            yield Finding("scenario", 0, path, problem, "say `process: poisson`; `optimizer lifecycle` keeps it")
 
 
 def _left_out(scenario: Scenario) -> Iterator[StatedRequirement]:

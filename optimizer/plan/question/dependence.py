@@ -3,7 +3,8 @@
 from typing import Final
 
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
-from optimizer.inputs.scenario.scenario import POISSON_CV2, Scenario
+from optimizer.inputs.scenario.demand import POISSON_CV2
+from optimizer.inputs.scenario.scenario import Scenario
 
 IN_WORDS: Final = "stated_as"
 """The field of a workload that tells its demand for people."""

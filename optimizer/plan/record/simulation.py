@@ -57,6 +57,20 @@ class SimulatedDeployment(Strict):
     """Running sequences that a full KV cache took back to the queue."""
 
 
+class SimulatedPart(Strict):
+    """A part of the simulated time: the requests of a workload that came in it."""
+
+    workload: str
+    from_s: Figure
+    to_s: Figure
+    """From the first request."""
+    requests: int
+    share_within_limits: Figure
+    """Of them, within all limits at once."""
+    ttft_p95_ms: Ms | None
+    """None where it is that of requests which were never answered."""
+
+
 class HeldRate(Strict):
     """What a replica was found to hold, where that is less than predicted; so of configurations alike."""
 
@@ -100,6 +114,8 @@ class Simulation(Strict):
     arrivals: str
     assumed: tuple[str, ...] = ()
     """Workloads of which the scenario does not say how requests arrive, taken to know nothing of each other."""
+    from_trace: tuple[str, ...] = ()
+    """Workloads of which it was read from a trace how unevenly requests arrive."""
     seeds: int
     confidence: Figure
     """The step times are the bound that is this likely to be kept."""
@@ -109,6 +125,10 @@ class Simulation(Strict):
     """None where some promise can't be decided with so many requests."""
     classes: list[SimulatedClass]
     deployments: list[SimulatedDeployment]
+    over_time: tuple[SimulatedPart, ...] = ()
+    """What requests met in equal parts of the time; empty beside a plan."""
+    lost: tuple[str, ...] = ()
+    """Instances that were lost for a part of it, in words."""
     not_simulated: list[str]
     """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""
     rounds: tuple[SimulationRound, ...] = ()

@@ -7,7 +7,8 @@ from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import stated_requirements
-from optimizer.inputs.scenario.scenario import POISSON_CV2, Scenario
+from optimizer.inputs.scenario.demand import POISSON_CV2
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.terms import stated_terms
 
@@ -40,7 +41,7 @@ def not_held(scenario: Scenario) -> Iterator[Finding]:
             yield Finding("scenario", 0, f"{path}.demand", "demand over the week is not drawn yet", hint)
         if workload.arrival_cv2 != POISSON_CV2:
             problem = "makes what a replica sustains depend on how many there are, which draws do not"
-            yield Finding("scenario", 0, f"{path}.arrivals", problem, "leave it away to ask for the risk")
+            yield Finding("scenario", 0, f"{path}.arrivals", problem, "say `process: poisson` to ask for the risk")
     for hosted in sorted({"serverless", "per_second"} & set(scenario.policy.hosting)):
         problem = f"'{hosted}' is paid by the request or the second, which is not drawn yet"
         yield Finding("scenario", 0, "policy.hosting", problem, "leave it away to ask for the risk")

@@ -9,13 +9,22 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import POISSON_CV2, Latency, Scenario, Workload, arrivals_in_words
+from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 from optimizer.performance.physics.queueing import QUANTILES
-from optimizer.performance.simulation.arrivals import Stream, renewal, trace
+from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.fleet import Outcome, serve_stream
 from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
 from optimizer.plan.record.fleet import PlannedFleet
-from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedDeployment, Simulation, Verdict
+from optimizer.plan.record.simulation import (
+    MeasuredLimit,
+    SimulatedClass,
+    SimulatedDeployment,
+    SimulatedPart,
+    Simulation,
+    Verdict,
+)
+from optimizer.plan.simulate.arriving import Arrivals
+from optimizer.plan.simulate.losing import instance_lost, loss_in_words
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.verify.claim import Claim
 
@@ -39,40 +48,17 @@ LEAST_MS: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """Requests of a trace: seconds from its start and lengths, (N,) each."""
-
-    arrived_s: Floats
-    input_tokens: Ints
-    output_tokens: Ints
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """How requests arrive: gaps of that squared variation, or a trace as it was recorded."""
-
-    cv2: float = POISSON_CV2
-    recorded: Recorded | None = None
-
-    @property
-    def words(self) -> str:
-        """As people say it."""
-        if self.recorded is not None:
-            return "as in the trace"
-        return arrivals_in_words(self.cv2)
-
-
-@dataclass(frozen=True)
 class _Requests:
-    """Requests of one workload after the warm-up, over all seeds, (n,) each; milliseconds."""
+    """Requests of one workload, over all seeds, (n,) each: when they came over the time that all took, milliseconds."""
 
+    arrived_share: Floats
     request_class: Ints
     latency_ms: dict[Metric, Floats]
 
     def of(self, members: Flags) -> "_Requests":
         """Some of them."""
         latencies = {name: values[members] for name, values in self.latency_ms.items()}
-        return _Requests(self.request_class[members], latencies)
+        return _Requests(self.arrived_share[members], self.request_class[members], latencies)
 
 
 def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Simulation:
@@ -94,6 +80,8 @@ def simulated(
     seeds: int,
     first_seed: int = 0,
     by_chance: bool = False,
+    parts: int = 0,
+    lose_instance: bool = False,
 ) -> Simulation:
     """The plan under that load.
 
@@ -105,30 +93,44 @@ def simulated(
         seeds: How often the whole is repeated.
         first_seed: Decides the luck of the first time; each later time has the next.
         by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
+        parts: Into how many parts of equal time what requests met is divided beside the whole.
+        lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
     """
     classes: list[SimulatedClass] = []
+    over_time: list[SimulatedPart] = []
+    lost: list[str] = []
+    losing = claim if lose_instance else None
     deployments: list[SimulatedDeployment] = []
     total, served = 0, services(claim, confidence)
     for number, service in enumerate(served):
         coming = arrivals or Arrivals(service.cv2)
         runs = [
-            _run(service, coming, requests, seed, number, by_chance=by_chance)
+            _run(service, coming, requests, seed, number, by_chance=by_chance, losing=losing)
             for seed in range(first_seed, first_seed + seeds)
         ]
         total += sum(len(outcome.request) for _, outcome in runs)
-        classes += _judged(service, _after_warm_up(service, runs))
+        found = _found(service, runs)
+        classes += _judged(service, _after_warm_up(found))
+        over_time += _over_time(service, found, max(stream.span_s for stream, _ in runs), parts)
         deployments += _deployments(service, runs)
-    words = _in_words([service.workload for service in served]) if arrivals is None else arrivals.words
+        if lose_instance:
+            stream = runs[0][0]
+            lost.append(loss_in_words(service, stream, instance_lost(claim, service, stream)))
+    as_asked = [service.workload for service in served if arrivals is None]
+    words = _in_words(as_asked) if arrivals is None else arrivals.words
     return Simulation(
         requests=total,
         arrivals=f"{words}, {BY_CHANCE}" if by_chance else words,
-        assumed=tuple(sorted(s.workload.name for s in served if arrivals is None and s.workload.arrivals is None)),
+        assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
+        from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
         seeds=seeds,
         confidence=confidence,
         likely=LIKELY,
         holds=_holds(classes),
         classes=classes,
         deployments=deployments,
+        over_time=tuple(over_time),
+        lost=tuple(lost),
         not_simulated=sorted({f"{item.workload}: {item.api} at {item.provider}" for item in claim.fleet.hosted}),
     )
 
@@ -147,7 +149,7 @@ def room(promise: tuple[SimulatedClass, MeasuredLimit]) -> float:
 def holds_alone(service: ServedWorkload, requests: int) -> bool:
     """Whether so many requests leave no doubt that a workload's replicas keep every promise."""
     runs = [_run(service, Arrivals(service.cv2), requests, seed=0, number=0)]
-    return _holds(list(_judged(service, _after_warm_up(service, runs)))) is True
+    return _holds(list(_judged(service, _after_warm_up(_found(service, runs))))) is True
 
 
 def _holds(classes: Sequence[SimulatedClass]) -> bool | None:
@@ -163,38 +165,47 @@ def _in_words(workloads: Sequence[Workload]) -> str:
 
 
 def _run(
-    service: ServedWorkload, arrivals: Arrivals, requests: int, seed: int, number: int, *, by_chance: bool = False
+    service: ServedWorkload,
+    arrivals: Arrivals,
+    requests: int,
+    seed: int,
+    number: int,
+    *,
+    by_chance: bool = False,
+    losing: Claim | None = None,
 ) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
-    recorded = arrivals.recorded
-    if recorded is not None:
-        servers = service.servers
-        stream = trace(service.classes, recorded.arrived_s, recorded.input_tokens, recorded.output_tokens)
-    else:
-        fleet = service.no_larger_than(LARGEST_FLEET)
-        servers = fleet.servers
-        count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in servers))
-        stream = renewal(coming, fleet.classes, fleet.rate_per_s, count, arrivals.cv2)
+    fleet = service if arrivals.recorded is not None else service.no_larger_than(LARGEST_FLEET)
+    count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
+    stream = arrivals.stream(coming, fleet, count)
     cached = service.workload.cached_input_share
-    return stream, serve_stream(dealing, stream, servers, cached, MOST_REPLICAS, by_chance=by_chance)
+    outage = None if losing is None else instance_lost(losing, fleet, stream)
+    outcome = serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, by_chance=by_chance, outage=outage)
+    return stream, outcome
 
 
-def _after_warm_up(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:
-    """What is judged of all runs; a trace is judged whole."""
+def _after_warm_up(found: _Requests) -> _Requests:
+    """What is judged: a trace, too, begins with empty replicas."""
+    return found.of(found.arrived_share >= WARM_UP)
+
+
+def _found(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:
+    """What became of the requests of all runs."""
     before_ms = np.array(service.before_ms)
     parts = []
     for stream, outcome in runs:
-        arrived = stream.arrived_s[outcome.request] - stream.arrived_s[0]
-        late = arrived >= WARM_UP * stream.span_s
-        outside_ms = before_ms[outcome.server[late]]
+        arrived_s = stream.arrived_s[outcome.request] - stream.arrived_s[0]
+        outside_ms = before_ms[outcome.server]
         latencies: dict[Metric, Floats] = {
-            "ttft_ms": outcome.ttft_s[late] * MS_PER_S + outside_ms,
-            "tpot_ms": outcome.tpot_s[late] * MS_PER_S,
-            "e2e_ms": outcome.e2e_s[late] * MS_PER_S + outside_ms,
+            "ttft_ms": outcome.ttft_s * MS_PER_S + outside_ms,
+            "tpot_ms": outcome.tpot_s * MS_PER_S,
+            "e2e_ms": outcome.e2e_s * MS_PER_S + outside_ms,
         }
-        parts.append(_Requests(stream.request_class[outcome.request][late], latencies))
+        arrived_share = arrived_s / max(stream.span_s, LEAST_MS)
+        parts.append(_Requests(arrived_share, stream.request_class[outcome.request], latencies))
     return _Requests(
+        np.concatenate([part.arrived_share for part in parts]),
         np.concatenate([part.request_class for part in parts]),
         {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
     )
@@ -219,6 +230,28 @@ def _judged(service: ServedWorkload, sample: _Requests) -> Iterator[SimulatedCla
                 "limits": list(_limits(service.workload, mine)),
             }
         )
+
+
+def _over_time(service: ServedWorkload, found: _Requests, span_s: float, parts: int) -> Iterator[SimulatedPart]:
+    """What requests met that came in each part of the time, the warm-up among them."""
+    part = np.minimum((found.arrived_share * parts).astype(np.int64), parts - 1)
+    for number in range(parts):
+        mine = found.of(part == number)
+        if not len(mine.request_class):
+            continue
+        yield SimulatedPart(
+            workload=service.workload.name,
+            from_s=number * span_s / parts,
+            to_s=(number + 1) * span_s / parts,
+            requests=len(mine.request_class),
+            share_within_limits=float(np.mean(_within_all(service.workload, mine))),
+            ttft_p95_ms=_finite(np.quantile(mine.latency_ms["ttft_ms"], QUANTILES["p95"], method="higher")),
+        )
+
+
+def _finite(value: float) -> float | None:
+    """The same where it is a number; None for requests that were never answered."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:

@@ -309,6 +309,7 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "risk": "read by `optimizer risk` and `optimizer plan --risk` alone",
     "workloads[].name": "what the workload is called; deployments refer to it",
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
+    "workloads[].arrivals.read_from": "where the variation comes from, for people",
     "workloads[].arrivals.process": "says what is assumed where nothing is said",
     "workloads[].users": "read into the rate when the scenario is loaded",
     "workloads[].requests_per_user_hour": "read into the rate when the scenario is loaded",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from optimizer.answers.benchmark import BenchmarkedDeployment, BenchmarkPlan
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
-from optimizer.inputs.scenario.scenario import arrivals_in_words
+from optimizer.inputs.scenario.demand import arrivals_in_words
 from optimizer.plan.benchmark.commands import TOOLS
 from optimizer.plan.benchmark.runs import SURE, BenchmarkRun, Need
 from optimizer.plan.grounds.question import LATENCIES

@@ -1,0 +1,110 @@
+"""A deployment of which some replicas are lost for a time: others take what they had begun, and they come back empty.
+
+What a lost replica had not finished is asked again at the moment of the loss, of those that are left; where none is,
+it waits until they are back, as all waits that comes meanwhile. Latencies count from the first time it was asked.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.performance.simulation.arrivals import Stream
+from optimizer.performance.simulation.costs import ReplicaCosts
+from optimizer.performance.simulation.replica import Served, serve
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Replicas that are lost together.
+
+    Attributes:
+        server: Of which deployment.
+        replicas: How many of it, at most all.
+        from_s, to_s: From when until when, on the clock of the arrivals.
+    """
+
+    server: int
+    replicas: int
+    from_s: float
+    to_s: float
+
+
+def served_requests(
+    costs: ReplicaCosts, stream: Stream, requests: Ints, cached_input_share: float, asked_s: Floats | None = None
+) -> Served:
+    """What one replica makes of some requests of a stream.
+
+    Args:
+        costs: The replica.
+        stream: All requests.
+        requests: (n,) positions of those that it serves, in the order in which they are asked.
+        cached_input_share: Of every prompt, in the prefix cache.
+        asked_s: (n,) when they are asked of this replica; when they arrive unless given.
+    """
+    prompt = stream.input_tokens[requests]
+    cached = np.minimum((prompt * cached_input_share).astype(np.int64), prompt - 1)
+    at_s = stream.arrived_s[requests] if asked_s is None else asked_s
+    return serve(costs, at_s, costs.work(prompt - cached, cached, stream.output_tokens[requests]))
+
+
+def served_through(
+    costs: ReplicaCosts, stream: Stream, mine: Ints, replicas: int, cached_input_share: float, outage: Outage
+) -> list[tuple[Ints, Served]]:
+    """What each replica of a deployment makes of its requests, dealt in turn to those that are there.
+
+    Args:
+        costs: One replica's steps.
+        stream: All requests.
+        mine: (n,) positions of those of this deployment, in the order of arrival.
+        replicas: How many there are.
+        cached_input_share: Of every prompt, in the prefix cache.
+        outage: Which are lost, and when.
+    """
+    asked_s = stream.arrived_s[mine].copy()
+    every, left = np.arange(replicas), np.arange(min(outage.replicas, replicas), replicas)
+    there, again_s = (left, outage.from_s) if len(left) else (every, outage.to_s)
+    meanwhile: Flags = (asked_s >= outage.from_s) & (asked_s < outage.to_s)
+    place = np.where(meanwhile, _in_turn(meanwhile, there), _in_turn(~meanwhile, every))
+    if not len(left):
+        asked_s[meanwhile] = outage.to_s
+    begun: Flags = (place < outage.replicas) & (asked_s < outage.from_s)
+    until_lost = [_until(costs, stream, mine[begun & (place == one)], cached_input_share, outage) for one in every]
+    finished = np.isin(mine, np.concatenate([requests for requests, _ in until_lost]))
+    # what was begun and not finished is asked once more
+    interrupted: Flags = begun & ~finished
+    place[interrupted], asked_s[interrupted] = _in_turn(interrupted, there)[interrupted], again_s
+    found = []
+    for one, (early, before) in zip(every, until_lost, strict=True):
+        (rest,) = np.nonzero((place == one) & ~finished)
+        rest = rest[np.argsort(asked_s[rest], kind="stable")]
+        after = served_requests(costs, stream, mine[rest], cached_input_share, asked_s[rest])
+        found.append((np.concatenate([early, mine[rest]]), _one_after_the_other(before, after)))
+    return found
+
+
+def _until(
+    costs: ReplicaCosts, stream: Stream, requests: Ints, cached_input_share: float, outage: Outage
+) -> tuple[Ints, Served]:
+    """What a replica finished of its requests before it was lost."""
+    done = served_requests(costs, stream, requests, cached_input_share)
+    in_time: Flags = done.finished_s <= outage.from_s
+    kept = Served(done.first_token_s[in_time], done.finished_s[in_time], done.preempted, done.busy_s, done.sequence_s)
+    return requests[in_time], kept
+
+
+def _in_turn(those: Flags, replicas: Ints) -> Ints:
+    """(n,) the replica of each of those requests, one after the other."""
+    turns: Ints = replicas[(np.cumsum(those) - 1) % len(replicas)]
+    return turns
+
+
+def _one_after_the_other(before: Served, after: Served) -> Served:
+    """What one replica did before it was lost and since."""
+    return Served(
+        np.concatenate([before.first_token_s, after.first_token_s]),
+        np.concatenate([before.finished_s, after.finished_s]),
+        before.preempted + after.preempted,
+        before.busy_s + after.busy_s,
+        before.sequence_s + after.sequence_s,
+    )

@@ -1,0 +1,60 @@
+"""How simulated requests arrive: at gaps that vary, at a rate that rises, in crowds, or as they were recorded."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.arrays import Floats, Ints
+from optimizer.base.figures import exactly
+from optimizer.inputs.scenario.demand import POISSON_CV2, arrivals_in_words
+from optimizer.performance.simulation.arrivals import Stream, ramped, renewal, together, trace
+from optimizer.plan.simulate.servers import ServedWorkload
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Requests of a trace: seconds from its start and lengths, (N,) each."""
+
+    arrived_s: Floats
+    input_tokens: Ints
+    output_tokens: Ints
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """One way to arrive, at the rate of the plan unless it says another.
+
+    Attributes:
+        cv2: Squared variation of the gaps between requests.
+        ramp: The rate at the start and at the end over the plan's, on a straight line between; None for a steady rate.
+        every_s: Requests of so many seconds come at once, at their beginning; None where they do not.
+        recorded: A trace, which says all of it.
+    """
+
+    cv2: float = POISSON_CV2
+    ramp: tuple[float, float] | None = None
+    every_s: float | None = None
+    recorded: Recorded | None = None
+
+    @property
+    def words(self) -> str:
+        """As people say it."""
+        if self.recorded is not None:
+            return "as in the trace"
+        if self.every_s is not None:
+            return f"all of {exactly(self.every_s)} s at once"
+        if self.ramp is not None:
+            start, end = (exactly(each) for each in self.ramp)
+            return f"Poisson, at a rate that goes from {start} to {end} times the plan's"
+        return arrivals_in_words(self.cv2)
+
+    def stream(self, rng: np.random.Generator, service: ServedWorkload, requests: int) -> Stream:
+        """So many requests of a workload, or those of the trace."""
+        if self.recorded is not None:
+            recorded = self.recorded
+            return trace(service.classes, recorded.arrived_s, recorded.input_tokens, recorded.output_tokens)
+        if self.every_s is not None:
+            return together(rng, service.classes, service.rate_per_s, requests, self.every_s)
+        if self.ramp is not None:
+            return ramped(rng, service.classes, service.rate_per_s, requests, self.ramp)
+        return renewal(rng, service.classes, service.rate_per_s, requests, self.cv2)
