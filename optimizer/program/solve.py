@@ -21,6 +21,7 @@ from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import within_cutoff, within_gap
 from optimizer.program.refine.loading import Loaded, loaded
+from optimizer.program.refine.paid_runs import billed_idle_usd_per_hour
 from optimizer.program.refine.routing import ROUTING_TOLERANCE, Routed, balanced_flows, egress_of
 from optimizer.program.simplest import SimplerSearch, least_complexity
 from optimizer.program.solver import IntegerSolver, integer_solver
@@ -260,14 +261,17 @@ def _configurations_missing(problem: Problem) -> str | None:
 def with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: SearchState) -> Solution:
     """The solution in the original order, its flows balanced; a bound within rounding of the cost is the cost.
 
-    A program that ended early may have its answers sent more dearly than its machines must; what routing saves within
-    its own tolerance is no saving.
+    A program that ended early may have its answers sent more dearly than its machines must, and more hours billed that
+    nothing runs than its runs take; what routing saves within its own tolerance is no saving.
     """
     with state.phase("routing"):
         flows = balanced_flows(order.problem, plan)
     arranged = loaded(order.problem, plan)
-    saved = plan.egress_usd_per_hour - egress_of(order.problem, flows)
-    cost = plan.usd_per_hour - (saved if saved > ROUTING_TOLERANCE * plan.usd_per_hour else 0.0)
+    saved = (
+        plan.egress_usd_per_hour - egress_of(order.problem, flows),
+        plan.billed_idle_usd_per_hour - billed_idle_usd_per_hour(order.problem, plan.instances),
+    )
+    cost = plan.usd_per_hour - sum(each for each in saved if each > ROUTING_TOLERANCE * plan.usd_per_hour)
     bound = min(result.bound.usd_per_hour, cost)
     if cost - bound <= EQUAL_COST * cost:
         bound = cost

@@ -1,14 +1,23 @@
 """Hours that are paid once an instance has started: the cheapest runs that cover what runs, each long enough."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from support.instances import by_day_and_night, tiny_problem
 from support.promises import lingering_hours
 
+from optimizer.base.clock import Clock
 from optimizer.inputs.scenario.policy import Elastic
-from optimizer.program.refine.paid_runs import PaidHours, paid_runs
+from optimizer.program.laid_out import search_laid_out
+from optimizer.program.problem.data import Billing
+from optimizer.program.problem.problem import sorted_problem
+from optimizer.program.proof.state import SearchState
+from optimizer.program.refine.paid_runs import PaidHours, billed_idle_usd_per_hour, paid_runs
+from optimizer.program.solve import with_plan
 
 STEADY = settings(max_examples=60)
 
@@ -59,3 +68,20 @@ def test_hours_are_told_by_provider() -> None:
     assert Elastic().billed_hours("aws") == 1
     with pytest.raises(ValidationError):
         Elastic.model_validate({"minimum_billing_hours": 169})
+
+
+def test_a_plan_costs_the_cheapest_runs_however_many_hours_the_search_had_billed() -> None:
+    """Found by the campaign: a search cut short told the gap of a plan that paid for hours which no run takes."""
+    problem = by_day_and_night(tiny_problem())
+    order = sorted_problem(replace(problem, billing=Billing(np.full(len(problem.offers), 2), np.array([0, 1]))))
+    state = SearchState(Clock())
+    result = search_laid_out(order.problem, state).result
+    plan = result.incumbent
+    assert plan is not None
+    own = billed_idle_usd_per_hour(order.problem, plan.instances)
+    assert plan.billed_idle_usd_per_hour == pytest.approx(own)
+    told = with_plan(order, result, plan, state)
+    dearer = replace(plan, usd_per_hour=plan.usd_per_hour + 5, billed_idle_usd_per_hour=own + 5)
+    again = with_plan(order, replace(result, incumbent=dearer), dearer, state)
+    assert again.cost_usd_per_month == pytest.approx(told.cost_usd_per_month)
+    assert again.relative_gap == pytest.approx(told.relative_gap)

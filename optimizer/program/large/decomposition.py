@@ -94,7 +94,7 @@ def _together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Incumbe
     instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)
     replicas = np.zeros((periods, len(problem.candidates)), dtype=np.int64)
     # (T, A) requests/s sent to hosted APIs
-    sent, cost, restarts, egress = np.zeros((periods, len(problem.apis))), 0.0, 0.0, 0.0
+    sent, cost, restarts, egress, idle = np.zeros((periods, len(problem.apis))), 0.0, 0.0, 0.0, 0.0
     placed = Placed(replicas=np.zeros((0, len(problem.candidates)), dtype=np.int64))
     for part, plan in zip(parts, plans, strict=True):
         if plan is None:
@@ -106,5 +106,7 @@ def _together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Incumbe
         cost += plan.usd_per_hour
         restarts += plan.restarts_usd_per_hour
         egress += plan.egress_usd_per_hour
+        idle += plan.billed_idle_usd_per_hour
         placed = placed.and_also(plan.placed.for_whole(part.offers, part.candidates, len(problem.candidates)))
-    return Incumbent(instances, replicas, sent[streams.period, streams.server], cost, restarts, placed, egress)
+    flow = sent[streams.period, streams.server]
+    return Incumbent(instances, replicas, flow, cost, restarts, placed, egress, idle)

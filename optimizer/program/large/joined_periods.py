@@ -9,7 +9,7 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.layouts import load_groups
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent
-from optimizer.program.refine.paid_runs import paid_runs
+from optimizer.program.refine.paid_runs import billed_idle_usd_per_hour
 
 
 def joined_periods(problem: Problem, plans: Sequence[Incumbent | None], usd_per_hour: Floats) -> Incumbent | None:
@@ -56,11 +56,4 @@ def between_hours_usd_per_hour(problem: Problem, instances: Ints) -> float:
     before, after = traffic.changes
     started = np.maximum(instances[after] - instances[before], 0)
     cost = float(traffic.start_share[before, after] @ started @ by_hour)
-    if not problem.has_minimum_billing:
-        return cost
-    hours, least = problem.billing.hour_to_period, problem.billing.minimum_hours
-    for offer in np.flatnonzero((least > 1) & (by_hour > 0) & instances.any(axis=0)).tolist():
-        running = instances[:, offer]
-        paid = sum(run.hours * run.instances for run in paid_runs(hours, running, int(least[offer])))
-        cost += float(by_hour[offer]) * (paid - int(running[hours].sum())) / len(hours)
-    return cost
+    return cost + billed_idle_usd_per_hour(problem, instances)

@@ -37,6 +37,7 @@ class Incumbent:
         restarts_usd_per_hour: The part of it for starts that only a change of layouts asks for.
         placed: What stands on which instance, where that matters.
         egress_usd_per_hour: The part of it for sending answers, as a program had them sent that may have ended early.
+        billed_idle_usd_per_hour: The part of it for hours that nothing runs, as such a program had them billed.
     """
 
     instances: Ints
@@ -46,6 +47,7 @@ class Incumbent:
     restarts_usd_per_hour: float = 0.0
     placed: Placed = NOTHING_PLACED
     egress_usd_per_hour: float = 0.0
+    billed_idle_usd_per_hour: float = 0.0
 
     @property
     def used(self) -> Flags:
@@ -146,8 +148,9 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
     placed = placed_of(variables.contents, holding, running)
     turned, instances = float(restarts @ cost[variables.starts]), values[variables.instance_at].astype(np.int64)
-    egress = float(values[variables.flow] @ cost[variables.flow])
-    return Incumbent(instances, running, sent, float(values @ cost), turned, placed, egress).for_whole(part, problem)
+    egress, idle = (float(values[of] @ cost[of]) for of in (variables.flow, variables.billed_idle))
+    plan = Incumbent(instances, running, sent, float(values @ cost), turned, placed, egress, idle)
+    return plan.for_whole(part, problem)
 
 
 def _give_back(values: Floats, program: Program) -> None:

@@ -11,6 +11,7 @@ from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least, numbered, stacked
 from optimizer.program.problem.billing_cells import Cells, cells_of_week
+from optimizer.program.problem.problem import Problem
 from optimizer.program.solver import solve_integer
 
 
@@ -39,6 +40,23 @@ def paid_runs(hour_to_period: Ints, running: Ints, minimum_hours: int) -> tuple[
         return (PaidHours(0, week, int(running[cells.period[0]])),)
     billed_idle, started = _cheapest_bill(cells, running, week, minimum_hours)
     return _first_in_first_out(cells, running[cells.period] + billed_idle, started, week)
+
+
+def billed_idle_usd_per_hour(problem: Problem, instances: Ints) -> float:
+    """What (T, O) instances cost at least beyond the hours that they run, where a least time is billed.
+
+    Raises:
+        SolverFailure: The runs of an offer were not found.
+    """
+    offers, hours, least = problem.offers, problem.billing.hour_to_period, problem.billing.minimum_hours
+    if not problem.has_minimum_billing:
+        return 0.0
+    by_hour, cost = np.where(offers.always_paid, 0.0, offers.price_usd_per_hour), 0.0
+    for offer in np.flatnonzero((least > 1) & (by_hour > 0) & instances.any(axis=0)).tolist():
+        running = instances[:, offer]
+        paid = sum(run.hours * run.instances for run in paid_runs(hours, running, int(least[offer])))
+        cost += float(by_hour[offer]) * (paid - int(running[hours].sum())) / len(hours)
+    return cost
 
 
 def _cheapest_bill(cells: Cells, running: Ints, week: int, minimum_hours: int) -> Ints:
