@@ -22,6 +22,7 @@ NO_NAMES: Final = {
     "name": "what the user calls it",
     "description": "for people",
     "stated_as": "for people",
+    "read_from": "for people",
     "trace": "a file",
     "profile": "a file",
     "from_plan": "a file",

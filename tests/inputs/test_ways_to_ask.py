@@ -43,7 +43,7 @@ def test_users_are_requests_of_every_hour(workload: Any) -> None:
 def test_users_give_a_profile_its_height(workload: Any) -> None:
     found = workload(users=3600, requests_per_user_hour=1, demand={"hourly": BY_DAY})
     assert found.demand.weekly_peak() == pytest.approx(1.0)
-    assert found.stated_as == ("3,600 users at 1 request an hour = 1 requests/s in the busiest hour",)
+    assert found.stated_as == ("3,600 users at 1 request an hour = 1 request/s in the busiest hour",)
 
 
 @pytest.mark.parametrize(("kind", "of_each"), [("input", 1000), ("output", 250), ("total", 1250)])
