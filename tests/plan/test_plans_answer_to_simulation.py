@@ -12,6 +12,7 @@ from optimizer import load_scenario, optimize
 from optimizer.answers import tried
 from optimizer.answers.certificate import certificate_of, checks_of
 from optimizer.answers.optimize import verified
+from optimizer.answers.verify import agree
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -280,3 +281,13 @@ def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:
     fleet = by_formulas(scenario, catalogs)
     with pytest.raises(LimitReached, match="time limit"):
         held_rates(scenario, catalogs, fleet, confirmed(scenario, catalogs, fleet), (), Clock(0.0))
+
+
+def test_a_simulation_again_may_be_undecided_near_a_limit_and_not_contradict(catalogs: Catalogs) -> None:
+    """Found by the campaign: rates written to six digits moved an interval across the limit, and no file verified."""
+    scenario = question("l40s", 10)
+    own = confirmed(scenario, catalogs, by_formulas(scenario, catalogs))
+    told = {holds: own.model_copy(update={"holds": holds}) for holds in (True, False, None)}
+    assert agree(told[True], told[None])
+    assert agree(told[None], told[False])
+    assert not agree(told[True], told[False])
