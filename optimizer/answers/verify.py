@@ -15,7 +15,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.enumeration import uncalibrated_engines
 from optimizer.plan.record.origin import inputs_of
 from optimizer.plan.record.report import SCHEMA_VERSION, Check, PlanReport, Verification
-from optimizer.plan.record.simulation import Simulation
+from optimizer.plan.record.simulation import MeasuredLimit, Simulation, Verdict
 from optimizer.plan.simulate.simulated import confirmed
 from optimizer.plan.verify.report import verify_report
 
@@ -66,7 +66,29 @@ def agree(shown: Simulation, own: Simulation) -> bool:
     pairs = zip(_measured(shown), _measured(own), strict=False)
     alike = len(_measured(shown)) == len(_measured(own))
     alike = alike and all(math.isclose(said, found, rel_tol=SIMULATED_ALIKE) for said, found in pairs)
-    return alike and {shown.holds, own.holds} != {True, False}
+    return alike and follows(shown) and {shown.holds, own.holds} != {True, False}
+
+
+def follows(shown: Simulation) -> bool:
+    """Whether what a simulation concludes is what its own figures say."""
+    limits = [limit for item in shown.classes for limit in item.limits]
+    verdicts = {limit.verdict for limit in limits}
+    holds = False if "broken" in verdicts else None if "undecided" in verdicts else True
+    shares = all(item.interval[0] <= item.share_within_limits <= item.interval[1] for item in shown.classes)
+    return shown.holds == holds and shares and all(limit.verdict in _possible_verdicts(limit) for limit in limits)
+
+
+def _possible_verdicts(limit: MeasuredLimit) -> set[Verdict]:
+    """What its interval says of a limit: two where rounding put an end on it, none where it is no interval."""
+    low_ms, high_ms = limit.low_ms, math.inf if limit.high_ms is None else limit.high_ms
+    if not low_ms <= limit.value_ms <= high_ms:
+        return set()
+    possible: dict[Verdict, bool] = {
+        "holds": high_ms <= limit.limit_ms,
+        "broken": low_ms >= limit.limit_ms,
+        "undecided": low_ms <= limit.limit_ms <= high_ms,
+    }
+    return {verdict for verdict, is_possible in possible.items() if is_possible}
 
 
 def _measured(found: Simulation) -> list[float]:

@@ -1,5 +1,6 @@
 """How unevenly a trace's requests arrive is read as queues see it: as it is known of Poisson, batches and waves."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +63,14 @@ def test_a_longer_wait_sees_bursts_that_a_short_one_does_not() -> None:
 def test_the_scale_grows_with_the_wait_and_with_the_load() -> None:
     assert critical_scale_s(1.0, 2.0, 8.0, 0.8) == pytest.approx(1 / (1 - 0.2))
     assert critical_scale_s(3.0, 8.0, 8.0, 0.8) == pytest.approx(3 / (1 - 0.8))
+
+
+def test_a_capacity_used_wholly_all_of_the_time_sees_every_burst(loaded: Callable[..., Workload]) -> None:
+    """A trace of 34 s has its peak throughout; with a utilization of 1 no capacity is idle: counts over half of it."""
+    assert critical_scale_s(1.0, 8.0, 8.0, 1.0) == math.inf
+    asked = "    slo: {ttft_ms: 500}\npolicy: {max_utilization: 1}\n"
+    assert "over up to 17 s" in str(loaded(poisson(0, requests=150), asked).arrivals)
+    assert loaded(np.zeros(1), asked).arrivals is not None
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from optimizer.plan.question.solving import own_configurations, solved, solved_f
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
 from optimizer.plan.simulate.held import held_rates, lowered_in
 from optimizer.plan.simulate.simulated import confirmed, simulated
@@ -283,11 +284,57 @@ def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:
         held_rates(scenario, catalogs, fleet, confirmed(scenario, catalogs, fleet), (), Clock(0.0))
 
 
-def test_a_simulation_again_may_be_undecided_near_a_limit_and_not_contradict(catalogs: Catalogs) -> None:
-    """Found by the campaign: rates written to six digits moved an interval across the limit, and no file verified."""
+@pytest.fixture(scope="module")
+def own(catalogs: Catalogs) -> Simulation:
     scenario = question("l40s", 10)
-    own = confirmed(scenario, catalogs, by_formulas(scenario, catalogs))
-    told = {holds: own.model_copy(update={"holds": holds}) for holds in (True, False, None)}
-    assert agree(told[True], told[None])
-    assert agree(told[None], told[False])
-    assert not agree(told[True], told[False])
+    return confirmed(scenario, catalogs, by_formulas(scenario, catalogs))
+
+
+def told(own: Simulation, holds: bool | None, **changed: object) -> Simulation:
+    """The same figures with a conclusion and, of its first promise, what else is changed."""
+    first, *others = own.classes
+    promise = first.limits[0].model_copy(update=changed)
+    classes = [first.model_copy(update={"limits": [promise, *first.limits[1:]]}), *others]
+    return own.model_copy(update={"holds": holds, "classes": classes})
+
+
+def near_its_limit(own: Simulation) -> dict[bool | None, Simulation]:
+    """Three of nearly the same requests: the first limit is above its interval, within and below it."""
+    value = own.classes[0].limits[0].value_ms
+    return {
+        True: told(own, True, limit_ms=value + 1, low_ms=value - 1, high_ms=value + 1, verdict="holds"),
+        None: told(own, None, limit_ms=value, low_ms=value - 1, high_ms=value + 1, verdict="undecided"),
+        False: told(own, False, limit_ms=value - 1, low_ms=value - 1, high_ms=value + 1, verdict="broken"),
+    }
+
+
+def test_a_simulation_again_may_be_undecided_near_a_limit_and_not_contradict(own: Simulation) -> None:
+    """Found by the campaign: rates written to six digits moved an interval across the limit, and no file verified."""
+    near = near_its_limit(own)
+    assert agree(near[True], near[None])
+    assert agree(near[None], near[False])
+    assert not agree(near[True], near[False])
+
+
+@pytest.mark.parametrize(
+    ("holds", "changed"),
+    [
+        (True, {}),
+        (False, {}),
+        (True, {"verdict": "holds"}),
+        (False, {"verdict": "broken"}),
+        (None, {"low_ms": 1e9}),
+        (None, {"high_ms": 0.0}),
+    ],
+)
+def test_a_simulation_concludes_what_its_own_figures_say(
+    holds: bool | None, changed: dict[str, object], own: Simulation
+) -> None:
+    undecided = near_its_limit(own)[None]
+    assert agree(undecided, undecided)
+    assert not agree(told(undecided, holds, **changed), undecided)
+
+
+def test_shares_lie_in_their_intervals(own: Simulation) -> None:
+    classes = [item.model_copy(update={"interval": (0.0, 0.5)}) for item in own.classes]
+    assert not agree(own.model_copy(update={"classes": classes}), own)

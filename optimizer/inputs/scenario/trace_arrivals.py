@@ -7,6 +7,7 @@ single-server queues, Operations Research 66(1); Fendick and Whitt (1989), Measu
 the offered traffic, Proceedings of the IEEE 77(1).
 """
 
+import math
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -47,8 +48,12 @@ def critical_scale_s(limit_s: float, mean_per_s: float, peak_per_s: float, most_
         mean_per_s: Requests over the whole trace.
         peak_per_s: The rate that is planned for.
         most_utilization: Share of a capacity that a plan uses.
+
+    Returns:
+        Infinity where a plan may use all of a capacity that is asked for all of the time: every burst counts then.
     """
-    return limit_s / (1 - min(most_utilization * mean_per_s / peak_per_s, most_utilization))
+    load = min(most_utilization * mean_per_s / peak_per_s, most_utilization)
+    return limit_s / (1 - load) if load < 1 else math.inf
 
 
 def squared_variation(arrived_s: Floats, scale_s: float, window_s: float) -> float:
