@@ -34,9 +34,11 @@ def solved(number: int, folder: Path, commands: Commands, limit: list[str]) -> d
         outcome = json.loads(plan.read_text(encoding="utf-8"))["outcome"]
         found |= {"outcome": outcome}
         if outcome in ("optimal", "feasible"):
-            again = commands.run(["verify", str(plan)], folder)
+            verdict = folder / f"drawn-{number}-verified.json"
+            again = commands.run(["verify", str(plan), "--output", str(verdict)], folder)
             found |= {"verified": again.code == 0, "verify_cpu_s": round(again.cpu_s, 2)}
-            broken = broken or _broken(again, frozenset({0}))
+            broken = broken or _broken(again, frozenset({0})) + _failed_checks(verdict)
+            verdict.unlink(missing_ok=True)
     elif ended.code != 2:
         broken = broken or "ended with neither a plan nor a refusal"
     if broken:
@@ -44,6 +46,14 @@ def solved(number: int, folder: Path, commands: Commands, limit: list[str]) -> d
     asked.unlink()
     plan.unlink(missing_ok=True)
     return found
+
+
+def _failed_checks(verdict: Path) -> str:
+    """What a verification says that does not hold; empty where all does or none was written."""
+    if not verdict.is_file():
+        return ""
+    checks = json.loads(verdict.read_text(encoding="utf-8"))["checks"]
+    return "; ".join(f"{check['name']}: {check['text']}" for check in checks if not check["passed"])
 
 
 def _used(ended: Ended) -> dict[str, float]:

@@ -28,6 +28,7 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
 from optimizer.plan.simulate.held import held_rates, lowered_in
+from optimizer.plan.simulate.servers import services
 from optimizer.plan.simulate.simulated import confirmed, simulated
 from optimizer.plan.verify.claim import Claim
 
@@ -195,6 +196,25 @@ def test_the_same_question_gives_the_same_bytes(broken_once: tuple[Scenario, Pla
         return each.model_copy(update={"solver": solver}).model_dump_json()
 
     assert written(optimize(scenario, catalogs)) == written(report)
+
+
+def test_of_hours_as_busy_the_one_with_the_fewest_replicas_is_simulated(catalogs: Catalogs) -> None:
+    """Rates of six digits in a file chose another hour than the plan had, and it did not verify."""
+    scenario = question("l40s", 30)
+    fleet = by_formulas(scenario, catalogs)
+    deployment = fleet.deployments[0]
+    full = deployment.schedule[0]
+    fewer = full.model_copy(
+        update={
+            "replicas": full.replicas - 1,
+            "requests_per_second": full.requests_per_second * (1 - 1 / full.replicas),
+            "utilization": full.utilization - 1e-7,
+        }
+    )
+    schedule = [full, fewer, full]
+    two = replace(fleet, deployments=[deployment.model_copy(update={"schedule": schedule})])
+    served = services(Claim(scenario, catalogs, two), 0.9)
+    assert [each.period for each in served] == [1]
 
 
 def test_assumed_arrivals_are_told_apart_from_those_that_were_said(catalogs: Catalogs) -> None:

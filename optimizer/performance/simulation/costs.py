@@ -67,8 +67,9 @@ class ReplicaCosts:
         context_step: Tokens between two of them.
         pass_s: (T + 1,) so many tokens through all layers, without attention and the output head.
         head_s: (B + 1,) the output head for so many tokens.
-        mixed: Share of a prompt's work that is added to decode steps, which read the weights anyway.
-        held_up: Part of a prompt's work for which every pipeline stage waits: all of it on one stage.
+        mixed: How far the engine adds prompts to decode steps, which read the weights anyway, instead of computing
+            them apart and before.
+        stages, bubble_share: Pipeline stages, and how far prompts reach them at random rather than in one row.
         max_sequences, max_tokens: Most sequences that run, most tokens in a step.
         cache_bytes: KV cache, all ranks' together.
         slowdown: Factors on all of these.
@@ -82,7 +83,8 @@ class ReplicaCosts:
     pass_s: list[float]
     head_s: list[float]
     mixed: float
-    held_up: float
+    stages: int
+    bubble_share: float
     max_sequences: int
     max_tokens: int
     cache_bytes: float
@@ -95,12 +97,28 @@ class ReplicaCosts:
         attention = self.attention_s[at] + (place - at) * (self.attention_s[at + 1] - self.attention_s[at])
         return self.decode_s[sequences] + attention * self.batch[sequences]
 
+    def chunks(self, tokens: int) -> int:
+        """Steps that a prompt alone fills."""
+        return -(-tokens // self.max_tokens)
+
+    def held_up(self, chunks: int) -> float:
+        """Part of a prompt's work for which every pipeline stage waits: all of it on one stage; chunks overlap.
+
+        Source: as `StepCosts.held_up`.
+        """
+        return 1 / self.stages + (1 - 1 / self.stages) * self.bubble_share / chunks
+
     def added(self, sequences: int, tokens: int, prompts: int) -> float:
-        """What prompts add to a step of some sequences: `tokens` of them, `prompts` of which are then complete."""
+        """What prompts add to a step of some sequences: `tokens` of them, `prompts` of which are then complete.
+
+        Where nothing runs there is no step to ride on.
+        """
         batch = int(self.batch[sequences])
         apart = self.pass_s[tokens] + self.head_s[prompts]
+        if not sequences:
+            return apart
         riding = self.pass_s[batch + tokens] - self.pass_s[batch] + self.head_s[batch + prompts] - self.head_s[batch]
-        return ((1 - self.mixed) * apart + self.mixed * riding) * self.held_up
+        return (1 - self.mixed) * apart + self.mixed * riding
 
     def work(self, new_tokens: Ints, cached_tokens: Ints, output_tokens: Ints) -> Work:
         """What requests of these lengths, (N,) each, ask of the replica."""
@@ -132,7 +150,7 @@ def _as_measured(slowdown: Slowdown, one: Setup) -> Slowdown:
 def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> ReplicaCosts:
     """The tables of one row of a setup."""
     one = setup.take(np.array([row]))
-    slowdown, copies, stages = _as_measured(slowdown, one), cache_copies(one)[0], one.layout.pipeline_parallel[0]
+    slowdown, copies = _as_measured(slowdown, one), cache_copies(one)[0]
     most, tokens = int(one.layout.max_num_seqs[0] * copies), int(one.layout.max_batched_tokens[0])
     by_sequences = _by_sequences(one, most, slowdown)
     attention_s, context_step = _attention(one, slowdown)
@@ -145,7 +163,8 @@ def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> Re
         pass_s=_passes(one, tokens + most, slowdown),
         head_s=by_sequences.head_s,
         mixed=float(one.constants["mixed_prefill_share"][0]),
-        held_up=float(1 / stages + (1 - 1 / stages) * one.constants["stage_bubble_share"][0]),
+        stages=int(one.layout.pipeline_parallel[0]),
+        bubble_share=float(one.constants["stage_bubble_share"][0]),
         max_sequences=most,
         max_tokens=tokens,
         cache_bytes=float(max(memory_use(one).kv_capacity[0], 0.0) * copies),

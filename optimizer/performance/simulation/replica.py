@@ -106,16 +106,17 @@ class _Replica:
         self.alone_s = self._latency_alone()
 
     def _latency_alone(self) -> list[float]:
-        """(N,) what a first token takes beyond the time for which its prompt holds up the engine."""
-        held = [
-            self.costs.added(0, self._capped(tokens), 1) + attention * self.costs.held_up
-            for tokens, attention in zip(self.new_tokens, self.prompt_attention_s, strict=True)
-        ]
-        alone: list[float] = np.maximum(self.work.first_token_s - np.array(held), 0.0).tolist()
+        """(N,) how much later than its step a token is out: what a prompt takes that does not hold up the engine."""
+        held = map(self._computed_alone, self.new_tokens, self.prompt_attention_s)
+        alone: list[float] = np.maximum(self.work.first_token_s - np.array(list(held)), 0.0).tolist()
         return alone
 
-    def _capped(self, tokens: int) -> int:
-        return min(tokens, self.costs.max_tokens)
+    def _computed_alone(self, tokens: int, attention_s: float) -> float:
+        """Seconds for a prompt: chunks that fill a step each, and the one that completes it."""
+        costs = self.costs
+        full = costs.chunks(tokens) - 1
+        chunks_s = full * costs.added(0, costs.max_tokens, 0) + costs.added(0, tokens - full * costs.max_tokens, 1)
+        return (chunks_s + attention_s) * costs.held_up(full + 1)
 
     def run(self) -> None:
         """Steps and jumps until nobody waits and nothing runs."""
@@ -164,8 +165,10 @@ class _Replica:
         """One step of the running sequences and as much of the prompts as fits beside them."""
         costs, running = self.costs, len(self.ends)
         left, taken, attention_s, complete = max(costs.max_tokens - running, 1), 0, 0.0, []
+        longest = 0
         while self.prompts and left:
             prompt = self.prompts[0]
+            longest = max(longest, prompt.tokens)
             chunk = min(prompt.tokens - prompt.computed, left)
             behind = self.cached_tokens[prompt.request]
             attention_s += prompt.attention_s * _share_of_square(behind, prompt.computed, chunk, prompt.tokens)
@@ -173,10 +176,12 @@ class _Replica:
             if prompt.computed < prompt.tokens:
                 break
             complete.append(self.prompts.popleft().request)
-        added = costs.added(running, taken, len(complete)) + attention_s * costs.held_up
+        added = costs.added(running, taken, len(complete)) + attention_s
         decode = costs.decode(running, self.context / running) if running else 0.0
-        self._pass(decode + added, steps=1)
+        self._pass(decode + added * costs.held_up(costs.chunks(longest)), steps=1)
         for request in complete:
+            # an engine that prefills apart answers a prompt before the others' step, in which it runs already
+            self.alone_s[request] -= (1 - costs.mixed) * decode
             self._start(request)
 
     def _start(self, request: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.verify.claim import Claim
 from optimizer.plan.verify.service import configuration
+
+AS_WRITTEN: Final = 4
+"""Decimals of a utilization that a plan and its file, with rates of six digits, have in common."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +118,12 @@ def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
 def _served(
     workload: Workload, deployments: Sequence[Deployment], costs: Sequence[ReplicaCosts], before_ms: Sequence[float]
 ) -> Iterator[ServedWorkload]:
-    """The workload in the period in which a replica of it has most to do; none where nothing is sent to any."""
+    """The workload in the period in which a replica of it has most to do; none where nothing is sent to any.
+
+    Of periods in which they have as much to do it is the one with the fewest replicas, which luck hits hardest.
+    """
     periods = range(len(deployments[0].schedule)) if deployments else ()
-    busiest = max(periods, key=lambda period: _load(deployments, period), default=0)
+    busiest = max(periods, key=lambda period: (_load(deployments, period), -_running(deployments, period)), default=0)
     running = [(d, one, d.schedule[busiest], ms) for d, one, ms in zip(deployments, costs, before_ms, strict=True)]
     sent = [each for each in running if each[2].replicas and each[2].requests_per_second > 0]
     if not sent:
@@ -145,7 +152,12 @@ def _served(
 
 
 def _load(deployments: Sequence[Deployment], period: int) -> float:
-    return max(d.schedule[period].utilization for d in deployments)
+    """As nearly as a plan and its file say the same."""
+    return round(max(d.schedule[period].utilization for d in deployments), AS_WRITTEN)
+
+
+def _running(deployments: Sequence[Deployment], period: int) -> int:
+    return sum(d.schedule[period].replicas for d in deployments)
 
 
 def _by_class(names: Sequence[str], rates: Mapping[str, float]) -> Floats:

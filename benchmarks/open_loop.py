@@ -1,0 +1,87 @@
+"""Formulas and simulation beside percentiles of TTFT that were published of open loops.
+
+    python benchmarks/open_loop.py FILE … [--requests 3000]
+
+FILE holds measurements as `predict --batch` reads them, with the source and the columns ttft_ms_mean, _p50, _p95 and
+_p99. Rows whose TTFT is not to be compared, or whose rate is above 95 % of the predicted capacity, are left out. A line
+for each source and statistic: median error and bias in percent, of the formulas and of the simulated replica, both
+without margins.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from optimizer import load_catalogs
+from optimizer.base.arrays import Floats
+from optimizer.base.units import MS_PER_S
+from optimizer.performance.measured.deployments import Deployments, deliver, deployments
+from optimizer.performance.measured.rows import read_table
+from optimizer.performance.simulation.arrivals import Classes, renewal
+from optimizer.performance.simulation.costs import replica_costs
+from optimizer.performance.simulation.replica import serve
+
+STATISTICS: Final = {"mean": "ttft_mean_s", "p50": "ttft_median_s", "p95": "ttft_p95_s", "p99": "ttft_p99_s"}
+"""With the field of what formulas deliver."""
+MOST_UTILIZATION: Final = 0.95
+WARM_UP: Final = 0.1
+
+
+def compared(rows: pd.DataFrame, requests: int) -> Iterator[dict[str, object]]:
+    """A record for each row and statistic: measured, by formulas, simulated, ms."""
+    catalogs = load_catalogs()
+    found, answered = deployments(read_table(rows, catalogs), catalogs)
+    if found is None:
+        return
+    delivered = deliver(found)
+    for number, place in enumerate(answered):
+        row = rows.iloc[place]
+        if delivered.utilization[number] > MOST_UTILIZATION:
+            continue
+        ttft_ms = simulated_ms(found, number, row, requests)
+        for name, field in STATISTICS.items():
+            yield {
+                "source": row["source"],
+                "statistic": name,
+                "measured": row[f"ttft_ms_{name}"],
+                "formulas": MS_PER_S * getattr(delivered, field)[number],
+                "simulation": ttft_ms.mean() if name == "mean" else np.quantile(ttft_ms, int(name[1:]) / 100),
+            }
+
+
+def simulated_ms(found: Deployments, number: int, row: "pd.Series[float]", requests: int) -> Floats:
+    """TTFT of each request of one replica, the first of them left out."""
+    lengths = (np.array([max(round(row[name]), 1)]) for name in ("input_tokens", "output_tokens"))
+    rate_per_s = row["load_value"] / found.replicas[number]
+    stream = renewal(np.random.default_rng(0), Classes(np.ones(1), *lengths), rate_per_s, requests, 1.0)
+    costs, nothing = replica_costs(found.setup, number), np.zeros_like(stream.input_tokens)
+    done = serve(costs, stream.arrived_s, costs.work(stream.input_tokens, nothing, stream.output_tokens))
+    late = stream.arrived_s - stream.arrived_s[0] > WARM_UP * stream.span_s
+    ttft_ms: Floats = MS_PER_S * (done.first_token_s - stream.arrived_s)[late]
+    return ttft_ms
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--requests", type=int, default=3000, help="of each row")
+    asked = parser.parse_args()
+    rows = pd.concat([pd.read_csv(file, low_memory=False) for file in asked.files], ignore_index=True)
+    wanted = (rows["load_type"] == "request_rate") & rows["ttft_ms_p99"].notna() & rows["exclude_ttft"].isna()
+    table = pd.DataFrame(compared(rows[wanted].reset_index(drop=True), asked.requests))
+    ratio = table[["formulas", "simulation"]].div(table["measured"], axis=0) - 1
+    groups = [table["source"], table["statistic"]]
+    told = {"rows": ratio["formulas"].groupby(groups).size()}
+    for name in ratio:
+        told[f"{name}, median error %"] = 100 * ratio[name].abs().groupby(groups).median()
+        told[f"{name}, bias %"] = 100 * ratio[name].groupby(groups).median()
+    print(pd.DataFrame(told).round(1).to_string())
+
+
+if __name__ == "__main__":
+    main()
