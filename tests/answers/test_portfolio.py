@@ -174,28 +174,36 @@ def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path, catalogs: 
 
 
 @pytest.mark.parametrize(
-    ("tampered", "check"),
+    ("tampered", "words"),
     [
-        ({"signed": {"l4-1y": 0}}, "pools"),
-        ({"signed": {"l4-1y": 4}}, "pools"),
-        ({"total_usd": Decimal("400.00")}, "total"),
-        ({"pays_usd": {"by-day": Decimal("400.00"), "by-night": Decimal("39.00")}}, "split"),
-        ({"shared": "max_gpus: 0\n" + POOL}, "limits"),
-        ({"shared": "max_monthly_usd: 300\n" + POOL}, "total"),
-        ({"shared": ""}, "offers"),
+        ({"signed": {"l4-1y": 0}}, "1 of 0 instances of pool l4-1y in the busiest hour"),
+        ({"signed": {"l4-1y": 4}}, "pool l4-1y has 4 instances"),
+        ({"total_usd": Decimal("400.00")}, "USD a month, shown 400.00"),
+        ({"pays_usd": {"by-day": Decimal("400.00"), "by-night": Decimal("39.00")}}, "services pay 439.00 of"),
+        ({"pays_usd": {"by-day": Decimal("438.00")}}, "every service pays its part"),
+        ({"pays_usd": {"by-day": Decimal("439.00"), "by-night": Decimal("-1.00")}}, "by-night pays -1.00 USD"),
+        ({"shared": "max_gpus: 0\n" + POOL}, "1 of 0 GPUs in the busiest hour"),
+        ({"shared": "quotas: [{gpu: l4, max_gpus: 0}]\n" + POOL}, "quota */*/l4: 1 of 0 GPUs in the busiest hour"),
+        ({"shared": "max_monthly_usd: 300\n" + POOL}, "of 300.00 USD a month"),
+        ({"shared": ""}, "is in the catalogs or in a pool"),
+        ({"stock": 0}, "1 of 0 × "),
     ],
     ids=str,
 )
 def test_verification_rejects_what_breaks_a_promise(
-    tmp_path: Path, tampered: dict[str, object], check: str, together: PortfolioClaim
+    tmp_path: Path, tampered: dict[str, object], words: str, together: PortfolioClaim
 ) -> None:
     changed = dict(tampered)
     if "shared" in changed:
         (tmp_path / "portfolio.yaml").write_text(str(changed.pop("shared")) or "name: nothing", encoding="utf-8")
         changed["portfolio"] = load_portfolio(tmp_path, together.catalogs).portfolio
+    if "stock" in changed:
+        known_offers = {each.id for each in together.catalogs.offers}
+        terms = replace(together.catalogs.terms, available_instances=dict.fromkeys(known_offers, changed.pop("stock")))
+        changed["catalogs"] = replace(together.catalogs, terms=terms)
     assert verify_portfolio(together).passed
-    failed = {each.name for each in verify_portfolio(replace(together, **changed)).checks if not each.passed}
-    assert check in failed
+    failed = [each.text for each in verify_portfolio(replace(together, **changed)).checks if not each.passed]
+    assert any(words in text for text in failed), failed
 
 
 def test_a_pool_of_what_is_not_for_sale_costs_nothing_to_nobody(together: PortfolioClaim) -> None:

@@ -377,10 +377,21 @@ def _prices_stay(report: RiskReport) -> RiskReport:
     return report.model_copy(update={"spreads": [each for each in report.spreads if each.uncertainty != "prices"]})
 
 
-def _price_of_one_draw_left_out(report: RiskReport) -> RiskReport:
+def _in_first_draw(report: RiskReport, **changed: object) -> RiskReport:
     first, *others = report.by_draw
-    left = dict(list(first.price_factor.items())[1:])
-    return report.model_copy(update={"by_draw": [first.model_copy(update={"price_factor": left}), *others]})
+    return report.model_copy(update={"by_draw": [first.model_copy(update=changed), *others]})
+
+
+def _price_of_one_draw_left_out(report: RiskReport) -> RiskReport:
+    return _in_first_draw(report, price_factor=dict(list(report.by_draw[0].price_factor.items())[1:]))
+
+
+def _price_of_nobody(report: RiskReport) -> RiskReport:
+    return _in_first_draw(report, price_factor=report.by_draw[0].price_factor | {"nobody": 1.0})
+
+
+def _demand_of_nobody(report: RiskReport) -> RiskReport:
+    return _in_first_draw(report, demand_factor=report.by_draw[0].demand_factor | {"nobody": 1.0})
 
 
 def _less_short(report: RiskReport) -> RiskReport:
@@ -391,7 +402,7 @@ def _less_short(report: RiskReport) -> RiskReport:
 FALSE = {
     "question": (_sooner, _narrower, _spread_as_nobody_says, _prices_stay),
     "plan": (_dearer, _never_short),
-    "draws": (_cheaper_rent, _price_of_one_draw_left_out),
+    "draws": (_cheaper_rent, _price_of_one_draw_left_out, _price_of_nobody, _demand_of_nobody),
     "promises": (_all_kept,),
     "sums": (_smaller_tail, _less_short),
     "known": (_known_for_more,),

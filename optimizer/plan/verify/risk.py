@@ -109,7 +109,7 @@ class _DrawsAudit:
         if self.report.plan is None:
             return
         for number, draw in enumerate(self.report.by_draw, start=1):
-            short = dict.fromkeys(draw.demand_factor, 0.0)
+            short = dict.fromkeys(self.asked, 0.0)
             for workload in self.scenario.workloads:
                 asked = self.asked[workload.name] * draw.demand_factor[workload.name]
                 for item in workload.classes():
@@ -294,8 +294,7 @@ class _DrawsAudit:
         short = fmean(any(each.short_per_s.values()) for each in costs)
         yield abs(short - told.draws_short) <= SHARE, f"{whose}: short in {short:.2%} of the draws"
         missing = fmean(
-            sum(each.short_per_s.values())
-            / sum(self.asked[name] * factor for name, factor in draw.demand_factor.items())
+            sum(each.short_per_s.values()) / sum(asked * draw.demand_factor[name] for name, asked in self.asked.items())
             for each, draw in zip(costs, self.report.by_draw, strict=True)
         )
         yield abs(missing - told.share_short) <= RELATIVE, f"{whose}: short of {missing:.2%} of the demand"
