@@ -10,6 +10,7 @@ from accuracy_words import (
     EXPLANATIONS,
     INTRODUCTION,
     NOISE_WORDS,
+    OPEN_LOOP_WORDS,
     SCHEME_WORDS,
     UNEXPLAINED,
     WANTED,
@@ -51,6 +52,7 @@ def page(found: Found) -> str:
         _targets(found),
         *_parts(found),
         *_intervals(found),
+        *_open_loop(found),
         *_decisions(found),
         *_ablations(found),
         *_noise(found),
@@ -205,6 +207,28 @@ def _intervals(found: Found) -> list[str]:
     columns = {**METRIC, "engine and load": "{label}", **ERRORS, **WIDTH_AND_COUNTS}
     said = "Configurations left out. Bias above zero: predicted too high."
     return ["## By engine and load", said, table_markdown(table_of(rows, columns))]
+
+
+def _open_loop(found: Found) -> list[str]:
+    """Percentiles that few sources publish: a line for each source and way to predict them."""
+    by_source: dict[str, list[Found]] = {}
+    for each in found.get("open_loop", ()):
+        by_source.setdefault(each["source"], []).append(each)
+    rows = [
+        (
+            source,
+            str(told[0]["rows"]),
+            way,
+            *(f"{each[f'{way}_percent']:.0f} ({each[f'{way}_bias_percent']:+.0f})".replace("-", "−") for each in told),
+        )
+        for source, told in by_source.items()
+        for way in ("formulas", "simulation")
+    ]
+    if not rows:
+        return []
+    statistics = dict.fromkeys(each["statistic"] for each in found["open_loop"])
+    headings = ("source", ">rows", "predicted by", *(f">{name}" for name in statistics))
+    return ["## TTFT in open loop", OPEN_LOOP_WORDS, table_markdown(Table(headings, tuple(rows)))]
 
 
 def _decisions(found: Found) -> list[str]:

@@ -30,6 +30,13 @@ ABLATION_WORDS = (
     "down, and that it does not pay here; others may take over its work and still fail on hardware that nobody "
     "measured. Made with the model and the measurements of 20 November 2026, before the last fit."
 )
+OPEN_LOOP_WORDS = (
+    "Rows at a request rate below 95 % of the predicted capacity that say the percentiles of TTFT: median error (bias) "
+    "in percent, of the formulas that plans are made with and of the simulated replica that they answer to, neither "
+    "with a margin. Means and medians of some are among the rows of the fit, no tail is. Of some 6,300 published rows "
+    "these are all (`python benchmarks/open_loop.py FILE …`). What a server of MLPerf does at the limits of its rules, "
+    "and RTX 4090s over PCIe that let prompts wait for seconds at one request a second, is known to neither."
+)
 NOISE_WORDS = (
     "Two measurements of one point (model, GPU, layout, precision, lengths, load) differ by this much, in percent. "
     "Identical figures are one measurement published twice and left out. The tails are real: the same point comes "

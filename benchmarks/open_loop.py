@@ -1,14 +1,15 @@
 """Formulas and simulation beside percentiles of TTFT that were published of open loops.
 
-    python benchmarks/open_loop.py FILE … [--requests 3000]
+    python benchmarks/open_loop.py FILE … [--requests 3000] [--store]
 
 FILE holds measurements as `predict --batch` reads them, with the source and the columns ttft_ms_mean, _p50, _p95 and
 _p99. Rows whose TTFT is not to be compared, or whose rate is above 95 % of the predicted capacity, are left out. A line
 for each source and statistic: median error and bias in percent, of the formulas and of the simulated replica, both
-without margins.
+without margins. `--store` keeps them for docs/accuracy.md (`accuracy.py --render`).
 """
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,8 @@ from optimizer.performance.simulation.replica import serve
 
 STATISTICS: Final = {"mean": "ttft_mean_s", "p50": "ttft_median_s", "p95": "ttft_p95_s", "p99": "ttft_p99_s"}
 """With the field of what formulas deliver."""
+WAYS: Final = ("formulas", "simulation")
+RESULTS: Final = Path(__file__).resolve().parent / "results" / "accuracy.json"
 MOST_UTILIZATION: Final = 0.95
 WARM_UP: Final = 0.1
 
@@ -65,22 +68,32 @@ def simulated_ms(found: Deployments, number: int, row: "pd.Series[float]", reque
     return ttft_ms
 
 
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """A line for each source and statistic: rows, and median error and bias of each way to predict, percent."""
+    ratio = table[list(WAYS)].div(table["measured"], axis=0) - 1
+    groups = [table["source"], table["statistic"]]
+    told = {"rows": ratio.iloc[:, 0].groupby(groups).size()}
+    for name in WAYS:
+        told[f"{name}_percent"] = 100 * ratio[name].abs().groupby(groups).median()
+        told[f"{name}_bias_percent"] = 100 * ratio[name].groupby(groups).median()
+    return pd.DataFrame(told).round(1).reset_index()
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--requests", type=int, default=3000, help="of each row")
+    parser.add_argument("--store", action="store_true", help="keep the table for docs/accuracy.md")
     asked = parser.parse_args()
     rows = pd.concat([pd.read_csv(file, low_memory=False) for file in asked.files], ignore_index=True)
     wanted = (rows["load_type"] == "request_rate") & rows["ttft_ms_p99"].notna() & rows["exclude_ttft"].isna()
-    table = pd.DataFrame(compared(rows[wanted].reset_index(drop=True), asked.requests))
-    ratio = table[["formulas", "simulation"]].div(table["measured"], axis=0) - 1
-    groups = [table["source"], table["statistic"]]
-    told = {"rows": ratio["formulas"].groupby(groups).size()}
-    for name in ratio:
-        told[f"{name}, median error %"] = 100 * ratio[name].abs().groupby(groups).median()
-        told[f"{name}, bias %"] = 100 * ratio[name].groupby(groups).median()
-    print(pd.DataFrame(told).round(1).to_string())
+    found = summary(pd.DataFrame(compared(rows[wanted].reset_index(drop=True), asked.requests)))
+    print(found.to_string(index=False))
+    if asked.store:
+        stored = json.loads(RESULTS.read_text(encoding="utf-8")) | {"open_loop": found.to_dict("records")}
+        text = json.dumps(dict(sorted(stored.items())), indent=1, ensure_ascii=False)
+        RESULTS.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
