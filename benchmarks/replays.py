@@ -125,7 +125,7 @@ def recorded(path: Path, slo: dict[str, int]) -> tuple[dict[str, Any], Recorded]
         arrivals = trace.arrivals(slo["ttft_ms"] / 1000, DEFAULT_MAX_UTILIZATION)
         asked = {
             "requests_per_second": trace.requests_per_second,
-            "request_classes": [item.model_dump() for item in trace.classes],
+            "request_classes": [trace.requests.model_dump()],
             "arrivals": arrivals.model_dump(exclude_none=True),
             "slo": slo,
         }

@@ -29,6 +29,7 @@ RECORDS = [
         "Slo",
         "Latency",
         "RequestClass",
+        "RequestLengths",
         "Demand",
         "TokensPerDay",
         "Deadline",

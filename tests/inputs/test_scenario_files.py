@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from optimizer import load_scenario
@@ -61,12 +62,14 @@ def test_a_trace_keeps_its_token_totals(seed: int, tmp_path: Path) -> None:
     rows = [(chance.uniform(0, 3600), chance.randint(1, 9000), chance.randint(1, 900)) for _ in range(2000)]
     lines = "".join(f"{arrived},{prompt},{answer}\n" for arrived, prompt, answer in rows)
     (tmp_path / "t.csv").write_text("arrived_at_s,input_tokens,output_tokens\n" + lines)
-    classes = load(tmp_path, HEAD + "    trace: t.csv\n").workloads[0].classes()
-    assert 1 < len(classes) <= 8
-    assert sum(item.share for item in classes) == pytest.approx(1)
+    (only,) = load(tmp_path, HEAD + "    trace: t.csv\n").workloads[0].classes()
+    assert only.lengths is not None
+    assert 1 < len(only.lengths) <= 80
+    assert sum(item.share for item in only.lengths) == pytest.approx(1)
     for column, field in ((1, "input_tokens"), (2, "output_tokens")):
         mean = sum(row[column] for row in rows) / len(rows)
-        assert sum(item.share * getattr(item, field) for item in classes) == pytest.approx(mean, abs=0.5)
+        assert sum(item.share * getattr(item, field) for item in only.lengths) == pytest.approx(mean, abs=0.5)
+        assert getattr(only, field) == round(mean)
 
 
 def test_the_peak_of_a_trace_is_its_busiest_minute(tmp_path: Path) -> None:
@@ -81,7 +84,20 @@ def test_the_peak_of_a_trace_is_its_busiest_minute(tmp_path: Path) -> None:
 def test_a_trace_of_equal_requests_is_one_class(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("arrived_at_s,input_tokens,output_tokens\n" + "0,100,10\n" * 30)
     (only,) = load(tmp_path, HEAD + "    trace: t.csv\n").workloads[0].classes()
-    assert (only.input_tokens, only.output_tokens, only.share) == (100, 10, pytest.approx(1))
+    assert (only.input_tokens, only.output_tokens, only.share, only.lengths) == (100, 10, 1, None)
+
+
+def test_the_kinds_of_a_trace_have_the_percentiles_of_its_prompts(tmp_path: Path) -> None:
+    """Of long tails as published hours have them, so that a promise of the slowest of twenty is one of its prompt."""
+    prompts = np.random.default_rng(0).lognormal(8.5, 1.1, 4000).astype(int) + 1
+    rows = "".join(f"{second},{prompt},{1 + prompt % 300}\n" for second, prompt in enumerate(prompts))
+    (tmp_path / "t.csv").write_text("arrived_at_s,input_tokens,output_tokens\n" + rows)
+    (only,) = load(tmp_path, HEAD + "    trace: t.csv\n").workloads[0].classes()
+    kinds = sorted(only.lengths or (), key=lambda item: item.input_tokens)
+    below = np.cumsum([item.share for item in kinds])
+    for share in (0.5, 0.9, 0.95, 0.99):
+        found = kinds[int(np.searchsorted(below, share))].input_tokens
+        assert found == pytest.approx(np.quantile(prompts, share), rel=0.15)
 
 
 def test_a_weekly_profile_gives_its_highest_hour(tmp_path: Path) -> None:

@@ -41,6 +41,21 @@ class Break(NamedTuple):
     path: str = ""
 
 
+def documents(*lengths: tuple[float, int, int]) -> list[dict[str, Any]]:
+    """The classes of shared-replicas where documents and their answers differ, at much the same means."""
+    kinds = [{"share": share, "input_tokens": prompt, "output_tokens": answer} for share, prompt, answer in lengths]
+    prompt, answer = (round(sum(each["share"] * each[name] for each in kinds)) for name in LENGTHS)
+    long = {"share": 0.3, "input_tokens": prompt, "output_tokens": answer, "lengths": kinds}
+    return [{"share": 0.7, "input_tokens": 200, "output_tokens": 700}, long]
+
+
+LENGTHS = ("input_tokens", "output_tokens")
+ALIKE = documents((0.01, 4000, 100), (0.98, 8000, 100), (0.01, 12000, 100))
+UNEVEN = {
+    "share": documents((0.3, 4000, 100), (0.4, 8000, 100), (0.3, 12000, 100)),
+    "input_tokens": documents((0.49, 4000, 100), (0.02, 8000, 100), (0.49, 12000, 100)),
+    "output_tokens": documents((0.01, 4000, 100), (0.49, 8000, 20), (0.49, 8000, 180), (0.01, 12000, 100)),
+}
 NOWHERE = {"allow": ["mars-*"]}
 NOBODY = {"deny": ["*"]}
 ASLEEP = {"workloads[].slo.ttft_ms": {"p95": 1e7}, "workloads[].min_replicas": 0}
@@ -105,6 +120,12 @@ BREAKS: dict[tuple[str, str], Break] = {
         [{"share": 0.5, "input_tokens": n, "output_tokens": m} for n, m in ((200, 700), (8000, 100))],
         path="workloads[].request_classes",
     ),
+    **{
+        ("service_levels", f"workloads[].request_classes[].lengths[].{field}"): Break(
+            "shared-replicas", uneven, {"workloads[].request_classes": ALIKE}, "workloads[].request_classes"
+        )
+        for field, uneven in UNEVEN.items()
+    },
     ("warm", "workloads[].min_replicas"): Break("office-hours", 3),
     ("warm", "workloads[].max_replicas"): Break("account-limits", 1),
     ("warm", "policy.elastic.start_up_minutes"): Break("office-hours", 10_000, ASLEEP),

@@ -210,7 +210,7 @@ def _context_tokens(d: Deployment, offer: Offer, planned: _Planned) -> int:
     """The longest sequence: what the model reads, within half of a replica's cache, and no less than a class needs."""
     cache = memory_use(gather(planned.catalogs, [configuration(d, offer)]))
     room = int(float(cache.kv_capacity_tokens[0]) * MOST_OF_CACHE) // CONTEXT_STEP * CONTEXT_STEP
-    longest = max(item.input_tokens + item.output_tokens for item in planned.claim.workloads[d.workload].classes())
+    longest = max(item.longest_tokens for item in planned.claim.workloads[d.workload].classes())
     return min(planned.catalogs.model(d.model).max_context_tokens, max(room, longest))
 
 

@@ -72,7 +72,7 @@ def _workload_with_files(workload: Workload, folder: Path | None, policy: Policy
 def _with_trace(workload: Workload, trace: "door.TraceDemand", path: Path, policy: Policy) -> Workload:
     """The workload with the rate and the lengths of a trace, and its arrivals unless the scenario says them."""
     read = workload.model_copy(
-        update={"requests_per_second": trace.requests_per_second, "request_classes": trace.classes}
+        update={"requests_per_second": trace.requests_per_second, "request_classes": (trace.requests,)}
     )
     if workload.arrivals is not None or read.longest_wait_s is None:
         return read

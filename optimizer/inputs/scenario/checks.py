@@ -38,7 +38,7 @@ def _asked_of(name: str, workload: Workload, path: str, catalogs: Catalogs) -> I
     if workload.lora_adapters is not None:
         yield from refused_adapters(workload.lora_adapters, model, f"{path}.lora_adapters")
     for item in workload.classes():
-        needed = item.input_tokens + item.output_tokens
+        needed = item.longest_tokens
         if needed > model.max_context_tokens:
             problem = f"{needed:,} tokens of prompt and answer exceed the context of {name}"
             yield Finding("scenario", 0, path, problem, f"at most {model.max_context_tokens:,}")

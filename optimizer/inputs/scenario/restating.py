@@ -8,7 +8,7 @@ from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_RATE
-from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.inputs.scenario.scenario import RequestClass, Scenario, Workload
 
 IN_THE_BUSIEST_HOUR: Final = " in the busiest hour"
 OF_WEEKDAYS: Final = {"every_day": "every day", "weekdays": "Monday to Friday"}
@@ -65,10 +65,19 @@ def _thinking(workload: Workload, factor: float, basis: str) -> Workload:
     said: dict[str, Any] = {"reasoning": None, "stated_as": (words, *workload.stated_as)}
     if workload.output_tokens is not None:
         return workload.model_copy(update=said | {"output_tokens": math.ceil(workload.output_tokens * factor)})
-    longer = (
-        item.model_copy(update={"output_tokens": math.ceil(item.output_tokens * factor)}) for item in workload.classes()
+    return workload.model_copy(
+        update=said | {"request_classes": tuple(_longer(item, factor) for item in workload.classes())}
     )
-    return workload.model_copy(update=said | {"request_classes": tuple(longer)})
+
+
+def _longer(item: RequestClass, factor: float) -> RequestClass:
+    """A class of requests, all of whose answers are so many times as long."""
+    answer, lengths = math.ceil(item.output_tokens * factor), item.lengths
+    if lengths is not None:
+        lengths = tuple(
+            each.model_copy(update={"output_tokens": math.ceil(each.output_tokens * factor)}) for each in lengths
+        )
+    return item.model_copy(update={"output_tokens": answer, "lengths": lengths})
 
 
 def _restated(workload: Workload) -> Workload:

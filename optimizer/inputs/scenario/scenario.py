@@ -54,6 +54,7 @@ from optimizer.inputs.scenario.policy import (
     Spot,
     Survive,
 )
+from optimizer.inputs.scenario.request_classes import SHARE_TOLERANCE, RequestClass, RequestLengths
 from optimizer.inputs.scenario.risk import Correlations, DaysSpread, PriceSpread, Risk, Spread
 from optimizer.inputs.scenario.service_levels import STATISTICS, Latency, Slo
 
@@ -88,6 +89,7 @@ __all__ = [
     "PriceSpread",
     "Quota",
     "RequestClass",
+    "RequestLengths",
     "Risk",
     "Robust",
     "Scenario",
@@ -101,23 +103,9 @@ __all__ = [
 ]
 """A scenario and every record in it, whichever file defines it."""
 
-SHARE_TOLERANCE = 1e-6
 Thinking = Annotated[float, Number, Field(ge=1, le=1000)]
 RATES = ("requests_per_second", "demand", "users", "tokens_per_day", "deadline")
 """Fields that say how much is asked."""
-
-
-class RequestClass(Strict):
-    """A share of a workload's requests with lengths of its own."""
-
-    share: PositiveShare
-    input_tokens: Tokens
-    output_tokens: Tokens
-
-    @property
-    def name(self) -> str:
-        """The class as people write it: prompt length by answer length."""
-        return f"{self.input_tokens}x{self.output_tokens}"
 
 
 class AlternativeModel(Strict):

@@ -18,6 +18,7 @@ from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess
 from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
 from optimizer.inputs.scenario.scenario import RequestClass
 from optimizer.inputs.scenario.trace_arrivals import critical_scale_s, squared_variation, step_of_times_s
+from optimizer.inputs.scenario.trace_lengths import class_of_lengths
 
 PEAK_WINDOW_S = 60.0
 LENGTHS = ["input_tokens", "output_tokens"]
@@ -25,8 +26,6 @@ TRACE_COLUMNS = ["arrived_at_s", *LENGTHS]
 PROFILE_COLUMNS = ["hour_of_week", "requests_per_second"]
 MAX_ARRIVED_S = 1e12
 """Of a request: seconds since any day that clocks count from."""
-PROMPT_BINS = 4
-"""A trace becomes at most this many classes by prompt length, each split in two by answer length."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +34,13 @@ class TraceDemand:
 
     Attributes:
         requests_per_second: In its busiest minute.
-        classes: Quartiles of the prompt length, each split at its median answer length; a class carries the mean
-            lengths of its requests, so the token totals are those of the trace.
+        requests: Its requests as one class, of mean lengths and with how these vary, so that limits are those of all of
+            them.
         arrived_s: (N,) seconds from the first request, rising.
     """
 
     requests_per_second: float
-    classes: tuple[RequestClass, ...]
+    requests: RequestClass
     arrived_s: Floats
 
     def arrivals(self, limit_s: float, most_utilization: float) -> ArrivalProcess:
@@ -69,7 +68,7 @@ class TraceDemand:
 
 
 def demand_of_trace(path: Path) -> TraceDemand:
-    """Peak requests per second, request classes and arrivals of a trace.
+    """Peak requests per second, lengths and arrivals of a trace.
 
     Raises:
         InputError: file or columns missing, rows that are not numbers, an empty trace.
@@ -78,26 +77,13 @@ def demand_of_trace(path: Path) -> TraceDemand:
     arrived_s = frame["arrived_at_s"]
     busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
     rate = float(busiest) / min(PEAK_WINDOW_S, _whole_seconds(arrived_s.max()))
-    return TraceDemand(rate, _classes(frame), np.sort(arrived_s.to_numpy(np.float64)))
+    prompt, answer = (frame[name].to_numpy(np.float64) for name in LENGTHS)
+    return TraceDemand(rate, class_of_lengths(prompt, answer), np.sort(arrived_s.to_numpy(np.float64)))
 
 
 def _whole_seconds(last_s: float) -> float:
     """How long a trace is whose last request came then: a second at least."""
     return max(1.0, math.ceil(last_s))
-
-
-def _classes(frame: pd.DataFrame) -> tuple[RequestClass, ...]:
-    """Its requests by length of prompt and answer."""
-    prompt_bin = frame["input_tokens"].rank(method="first", pct=True).mul(PROMPT_BINS).apply(math.ceil)
-    long_answer = frame["output_tokens"] > frame.groupby(prompt_bin)["output_tokens"].transform("median")
-    # One row a group of requests: mean lengths and share; groups whose lengths round alike are one class
-    groups = frame.groupby([prompt_bin.rename("bin"), long_answer.rename("long")])
-    lengths = groups[LENGTHS].mean().round().clip(lower=1).astype(int)
-    shares = lengths.assign(share=groups.size() / len(frame)).groupby(LENGTHS)["share"].sum().reset_index()
-    return tuple(
-        RequestClass(share=share, input_tokens=prompt, output_tokens=answer)
-        for prompt, answer, share in shares.itertuples(index=False)
-    )
 
 
 def requests_of_trace(path: Path) -> tuple[Floats, Ints, Ints]:

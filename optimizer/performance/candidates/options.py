@@ -20,8 +20,16 @@ from optimizer.performance.candidates.enumeration import (
     fixed_failures,
     needless_stages,
 )
+from optimizer.performance.candidates.lengths import lengths_of
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
-from optimizer.performance.candidates.predict import LatencyLimits, Mix, OperatingPoint, idle, sustainable_rate
+from optimizer.performance.candidates.predict import (
+    STATISTICS,
+    LatencyLimits,
+    Mix,
+    OperatingPoint,
+    idle,
+    sustainable_rate,
+)
 from optimizer.performance.candidates.quality import qualities
 from optimizer.performance.candidates.triangulation import Simplex, joined_classes, triangulated
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, KNOWN_ANYWAY
@@ -223,6 +231,7 @@ def mix_of(workload: Workload, positions: Sequence[int], share: Floats) -> Mix:
         share=share / share.sum(),
         cached_input_share=workload.cached_input_share,
         arrivals=ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second()),
+        lengths=lengths_of(chosen),
     )
 
 
@@ -236,7 +245,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
     memory = memory_use(setup)
     fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
-    longest = np.array([float(item.input_tokens + item.output_tokens) for item in workload.classes()])
+    longest = np.array([float(item.longest_tokens) for item in workload.classes()])
     room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
     measured = pipeline_measured(catalogs, configurations)
     fixed["pipeline"] = needless_stages(configurations, anywhere, room & ~fixed["divisibility"], measured)
@@ -311,11 +320,12 @@ def _by_criterion(columns: Mapping[str, NDArray[Any]], otherwise: NDArray[Any]) 
 def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """(P,) what the criteria that compare two numbers test, and against what: tokens, GiB and ms on an idle replica."""
     setup, memory, limits = options.setup, options.memory, options.limits
-    longest = mix.input_tokens + mix.output_tokens
+    longest = mix.longest
     needed = memory.usable - memory.kv_capacity + kv_bytes_per_sequence(setup, longest).max(axis=1)
     value = {"context": np.full(setup.rows, longest.max()), "memory": needed / BYTES_PER_GIB}
     limit = {"context": setup.network.max_context, "memory": memory.usable / BYTES_PER_GIB}
-    for name, bounds in _latencies_when_idle(idle(setup, mix, limits.margins), limits).items():
+    limited = STATISTICS if limits.e2e_s else {**limits.ttft_s, **limits.tpot_s}
+    for name, bounds in _latencies_when_idle(idle(setup, mix, limits.margins, tuple(limited)), limits).items():
         if bounds:
             value[name], limit[name] = _closest(bounds)
     return value, limit

@@ -13,12 +13,11 @@ from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.steady_state import (
     OperatingPoint,
     ReplicaModel,
-    TokenMix,
     at_concurrency,
-    end_to_end,
     rate_at,
     replica_model,
 )
+from optimizer.performance.physics.token_mix import TokenMix
 from optimizer.performance.uncertainty.evidence import Margins
 
 __all__ = [
@@ -44,10 +43,28 @@ ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
+class Lengths:
+    """Kinds of requests that the classes of a mix are made of, (P,), class by class: tokens, and shares of the class.
+
+    `request_class` counts the classes of the mix.
+    """
+
+    request_class: Ints
+    share: Floats
+    input_tokens: Floats
+    output_tokens: Floats
+
+    @property
+    def first_kind(self) -> tuple[int, ...]:
+        """The first kind of each class."""
+        return tuple(np.unique(self.request_class, return_index=True)[1].tolist())
+
+
+@dataclass(frozen=True)
 class Mix:
     """Request classes of a workload, (K,): mean lengths, shares that sum to 1, share of prompts already cached.
 
-    Where every row has a mix of its own, shares are (n, K).
+    Where every row has a mix of its own, shares are (n, K). `lengths` says how requests differ within their classes.
     """
 
     input_tokens: Floats
@@ -55,6 +72,13 @@ class Mix:
     share: Floats
     cached_input_share: float
     arrivals: ArrivalVariation = POISSON
+    lengths: Lengths | None = None
+
+    @property
+    def longest(self) -> Floats:
+        """(P,) tokens of prompt and answer, of each kind of request."""
+        kinds: Mix | Lengths = self.lengths or self
+        return kinds.input_tokens + kinds.output_tokens
 
 
 @dataclass(frozen=True)
@@ -89,13 +113,19 @@ class Sustainable:
 
 def demand_of(mix: Mix, rows: int) -> TokenMix:
     """The mix as demand of `rows` rows, equal ones unless the mix has shares for each."""
-    cached = mix.input_tokens * mix.cached_input_share
-    # (K,) -> (rows, K)
-    by_class = (mix.input_tokens - cached, cached, mix.output_tokens, mix.share)
+    kinds, share = mix.lengths, mix.share
+    prompt, answer, first_kind = mix.input_tokens, mix.output_tokens, None
+    if kinds is not None:
+        # (…, K) shares of the classes -> (…, P) of their kinds
+        prompt, answer, share = kinds.input_tokens, kinds.output_tokens, share[..., kinds.request_class] * kinds.share
+        first_kind = kinds.first_kind
+    cached = prompt * mix.cached_input_share
+    # (P,) -> (rows, P)
     new, cached_tokens, output, share = (
-        np.broadcast_to(np.asarray(each, np.float64), (rows, len(mix.input_tokens))) for each in by_class
+        np.broadcast_to(np.asarray(each, np.float64), (rows, len(prompt)))
+        for each in (prompt - cached, cached, answer, share)
     )
-    return TokenMix(new, cached_tokens, output, share, mix.arrivals)
+    return TokenMix(new, cached_tokens, output, share, mix.arrivals, first_kind)
 
 
 def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
@@ -123,10 +153,11 @@ def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> Ope
     return replace(point, tpot_s=tpot, stable=point.stable & keeps_up)
 
 
-def idle(setup: Setup, mix: Mix, margins: Margins) -> OperatingPoint:
-    """Each row's replica at a vanishing rate: the best latencies it can offer, with the confidence of the margins."""
+def idle(setup: Setup, mix: Mix, margins: Margins, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+    """Each row's replica at a vanishing rate: the best latencies it can offer, with the confidence of the margins, by
+    these statistics; whole requests need all of them."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    return bounded_at(slowed(replica, margins), np.zeros(setup.rows), margins)
+    return bounded_at(slowed(replica, margins), np.zeros(setup.rows), margins, statistics)
 
 
 def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
@@ -134,11 +165,9 @@ def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[
     point, own = at_concurrency(replica, running, statistics), replica.setup.own
     if own is None:
         return point
+    requests = point.requests.times(own.ttft, own.ttft)
     tpot = {name: seconds * own.tpot for name, seconds in point.tpot_s.items()}
-    first = own.ttft[:, None]
-    ttft = {name: seconds * first for name, seconds in point.ttft_s.items()}
-    e2e = end_to_end(replica.demand, ttft, tpot) if point.e2e_s else {}
-    return replace(point, tpot_s=tpot, start_s=point.start_s * first, ttft_s=ttft, e2e_s=e2e)
+    return replace(point, tpot_s=tpot, requests=replace(requests, tpot_s=tpot))
 
 
 def slowed(replica: ReplicaModel, margins: Margins) -> ReplicaModel:
@@ -157,14 +186,9 @@ def bounded_at(
     It serves fewer requests with as many running, and its lines are those of slower steps at the rate that it serves.
     What a request takes that stands in no line has TTFT's own margin, which was measured of such (decision 0054).
     """
-    point, longer, start = predicted_at(slow, running, statistics), margins.tpot, margins.ttft[:, None]
-    ttft = {
-        name: start * point.start_s + longer[:, None] * (seconds - point.start_s)
-        for name, seconds in point.ttft_s.items()
-    }
-    tpot = {name: longer * seconds for name, seconds in point.tpot_s.items()}
-    e2e = end_to_end(slow.demand, ttft, tpot) if point.e2e_s else {}
-    return replace(point, rate_per_s=point.rate_per_s / longer, tpot_s=tpot, ttft_s=ttft, e2e_s=e2e)
+    point, longer = predicted_at(slow, running, statistics), margins.tpot
+    requests = point.requests.times(margins.ttft, longer)
+    return replace(point, rate_per_s=point.rate_per_s / longer, tpot_s=requests.tpot_s, requests=requests)
 
 
 def most_served(replica: ReplicaModel, high: Floats) -> Floats:
@@ -204,19 +228,18 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
 
 def _tests(replica: ReplicaModel, slow: ReplicaModel, limits: LatencyLimits) -> dict[str, Callable[[Floats], Flags]]:
     """Of each latency that is limited, whether every class of a row keeps it with so many others, (n,) -> (n,)."""
-    margins, before_s = limits.margins, limits.before_s[:, None]
+    margins, before_s = limits.margins, limits.before_s
 
     def tokens(others: Floats) -> Flags:
         found = predicted_at(replica, others, tuple(limits.tpot_s)).tpot_s
         return _all_within({name: margins.tpot * seconds for name, seconds in found.items()}, limits.tpot_s)
 
     def first_tokens(others: Floats) -> Flags:
-        found = bounded_at(slow, others, margins, tuple(limits.ttft_s)).ttft_s
-        return _all_within({name: np.max(before_s + seconds, axis=1) for name, seconds in found.items()}, limits.ttft_s)
+        found = bounded_at(slow, others, margins, tuple(limits.ttft_s))
+        return found.requests.first_tokens_within(limits.ttft_s, before_s)
 
     def requests(others: Floats) -> Flags:
-        found = bounded_at(slow, others, margins).e2e_s
-        return _all_within({name: np.max(before_s + seconds, axis=1) for name, seconds in found.items()}, limits.e2e_s)
+        return bounded_at(slow, others, margins).requests.whole_within(limits.e2e_s, before_s)
 
     tests = {"ttft": (first_tokens, limits.ttft_s), "tpot": (tokens, limits.tpot_s), "e2e": (requests, limits.e2e_s)}
     return {name: test for name, (test, asked) in tests.items() if asked}

@@ -17,7 +17,8 @@ from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_u
 from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import NAMES, Columns, Setup, gather_columns
-from optimizer.performance.physics.steady_state import ReplicaModel, TokenMix, replica_model
+from optimizer.performance.physics.steady_state import ReplicaModel, replica_model
+from optimizer.performance.physics.token_mix import TokenMix
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.performance.physics.line import Line
 from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
-from optimizer.performance.physics.queueing import (
-    POISSON,
-    STATISTICS,
-    ArrivalVariation,
-    Wait,
-    admission_wait,
-    normal_deviation,
-    server_wait,
-)
+from optimizer.performance.physics.queueing import STATISTICS, admission_wait, normal_deviation, server_wait
+from optimizer.performance.physics.request_times import RequestTimes
 from optimizer.performance.physics.roofline import prefill_attention_seconds
-from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.step import (
     StepCosts,
@@ -38,38 +31,7 @@ from optimizer.performance.physics.step import (
     prefill_seconds,
     step_costs,
 )
-
-
-@dataclass(frozen=True)
-class TokenMix(RowArrays):
-    """What the requests of each row look like: K classes, all (n, K); shares of a row sum to 1."""
-
-    new_tokens: Floats
-    cached_tokens: Floats
-    output_tokens: Floats
-    share: Floats
-    arrivals: ArrivalVariation = POISSON
-
-    def mean(self, values: Floats) -> Floats:
-        """(n,) what the mean request has of something that differs by class, (n, K)."""
-        mean: Floats = np.sum(self.share * values, axis=1)
-        return mean
-
-    @property
-    def mean_output(self) -> Floats:
-        """Output tokens of the mean request, (n,)."""
-        return self.mean(self.output_tokens)
-
-    @property
-    def in_flight(self) -> Floats:
-        """Share of each class among running sequences, (n, K): those with long outputs stay longer."""
-        held = self.share * self.output_tokens
-        whole: Floats = np.sum(held, axis=1, keepdims=True)
-        return held / whole
-
-    def length(self, grown: Floats) -> Floats:
-        """Cached tokens of each class's sequences, (n, K), with the share `grown` (n,) of their output produced."""
-        return self.new_tokens + self.cached_tokens + grown[:, None] * self.output_tokens
+from optimizer.performance.physics.token_mix import TokenMix
 
 
 @dataclass(frozen=True)
@@ -77,14 +39,15 @@ class ReplicaModel:
     """What does not depend on the load: prefill times, memory and how many sequences fit.
 
     Attributes:
-        prefill: Seconds of prefill of each class, (n, K), without queueing.
+        prefill: Seconds of prefill of each kind, (n, P), without queueing.
         mean_prefill: Of the mean request alone, per pipeline stage, (n,).
         mean_attention: Of it what is attention over the prompt, on all stages, (n,).
         prefill_variation: Squared coefficient of variation of the prefill over requests, (n,).
-        first_token: Seconds to the first token of each class when nobody waits, (n, K).
+        first_token: Seconds to the first token of each kind when nobody waits, (n, P).
         steps: What decode steps and passes cost at the context of a running sequence.
         places: Sequences that fit at once, (n,); below 1 means that not even one does.
         sequence_bytes: Cache bytes per GPU of a running sequence, (n,).
+        sequence_variation: Squared coefficient of variation of these, (n,); 0 where requests of a class are alike.
     """
 
     setup: Setup
@@ -98,6 +61,7 @@ class ReplicaModel:
     steps: StepCosts
     places: Floats
     sequence_bytes: Floats
+    sequence_variation: Floats
 
 
 def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
@@ -105,13 +69,15 @@ def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
     new, cached, stages = demand.new_tokens, demand.cached_tokens, setup.layout.pipeline_parallel
     memory = memory_use(setup)
     prefill = prefill_seconds(setup, new, cached, np.ones_like(new))
-    # (n, K) work of one stage doing it all -> mean and variance over the requests
+    # (n, P) work of one stage doing it all -> mean and variance over the requests
     work = prefill / pipelined_share(setup, new)
     mean = demand.mean(work)
     variance = demand.mean((work - mean[:, None]) ** 2)
     # cache of the running sequences -> how many fit, in all ranks' caches together
     length = demand.length(setup.constants["kv_growth_share"])
-    sequence_bytes: Floats = np.sum(demand.in_flight * kv_bytes_per_sequence(setup, length), axis=1)
+    bytes_of_kind = kv_bytes_per_sequence(setup, length)
+    sequence_bytes: Floats = np.sum(demand.in_flight * bytes_of_kind, axis=1)
+    uneven = np.sum(demand.in_flight * (bytes_of_kind / sequence_bytes[:, None] - 1) ** 2, axis=1)
     places = np.maximum(memory.kv_capacity, 0.0) / sequence_bytes * cache_copies(setup)
     half_grown = demand.length(np.full(setup.rows, 0.5))
     return ReplicaModel(
@@ -126,12 +92,13 @@ def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
         steps=step_costs(setup, np.sum(demand.in_flight * half_grown, axis=1)),
         places=np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
         sequence_bytes=sequence_bytes,
+        sequence_variation=uneven if demand.varies else np.zeros(setup.rows),
     )
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """One replica at a load, (n,) or (n, K) for what differs by request class; seconds.
+    """One replica at a load, (n,), (n, K) for what differs by request class, (n, P) by kind of length; seconds.
 
     Attributes:
         rate_per_s: Requests per second.
@@ -140,10 +107,8 @@ class OperatingPoint:
         kv_utilization: Share of the KV cache in use on average.
         stable: Whether the replica keeps up with the rate.
         tpot_s: Time per output token by statistic, (n,).
-        start_s: Time to first token of a request that stands in no line, (n, K).
-        ttft_s: Time to first token by statistic, (n, K).
-        e2e_s: End-to-end time by statistic, (n, K).
-        prefill_s: Prefill of each class without queueing, (n, K).
+        requests: Time to the first and to the last token.
+        prefill_s: Prefill of each kind without queueing, (n, P).
         step_s: One decode step, (n,).
     """
 
@@ -153,11 +118,24 @@ class OperatingPoint:
     kv_utilization: Floats
     stable: Flags
     tpot_s: Mapping[str, Floats]
-    start_s: Floats
-    ttft_s: Mapping[str, Floats]
-    e2e_s: Mapping[str, Floats]
+    requests: RequestTimes
     prefill_s: Floats
     step_s: Floats
+
+    @property
+    def start_s(self) -> Floats:
+        """(n, P) time to first token of a request that stands in no line."""
+        return self.requests.start_s
+
+    @property
+    def ttft_s(self) -> Mapping[str, Floats]:
+        """Time to first token by statistic, (n, K)."""
+        return self.requests.ttft_s
+
+    @property
+    def e2e_s(self) -> Mapping[str, Floats]:
+        """End-to-end time by statistic, (n, K)."""
+        return self.requests.e2e_s
 
 
 def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts) -> Floats:
@@ -194,14 +172,13 @@ def rate_at(replica: ReplicaModel, running: Floats) -> Floats:
 
 
 def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
-    """The replica with `running` (n,) sequences on average; end-to-end times only where all statistics are wanted."""
+    """The replica with `running` (n,) sequences on average, by these statistics; whole requests need all of them."""
     flow, kv_capacity = _flow(replica, running), replica.memory.kv_capacity
     mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill)
     spread = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, mean_tpot)
     tpot = {name: mean_tpot + normal_deviation(name) * spread for name in statistics}
     start = replica.first_token + waited_seconds(replica, running, flow.step.total)[:, None]
-    in_line = _in_line(replica, flow, running, mean_tpot, statistics)
-    ttft = {name: start + seconds[:, None] for name, seconds in in_line.items()}
+    line = _line(replica, flow, running, mean_tpot)
     return OperatingPoint(
         rate_per_s=flow.rate_per_s,
         concurrency=running,
@@ -209,23 +186,22 @@ def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collectio
         kv_utilization=np.minimum((1 + running) * replica.sequence_bytes / np.maximum(kv_capacity, 1.0), 1.0),
         stable=(kv_capacity > 0) & (1 + running <= replica.places),
         tpot_s=tpot,
-        start_s=start,
-        ttft_s=ttft,
-        e2e_s=end_to_end(replica.demand, ttft, tpot) if len(statistics) == len(STATISTICS) else {},
+        requests=RequestTimes(replica.demand, start, line, tpot),
         prefill_s=replica.prefill,
         step_s=flow.step.total,
     )
 
 
-def _in_line(
-    replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats, statistics: Collection[str]
-) -> dict[str, Floats]:
-    """Waiting by statistic, (n,): for a place, and for the prefills ahead."""
+def _line(replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats) -> Line:
+    """Waiting for the prefills ahead, and for a place.
+
+    Sequences that differ in size fill the cache as unevenly as such arrivals do: the variance of a random sum.
+    """
     step, uneven = flow.step.total, replica.demand.arrivals.of_replica(flow.rate_per_s)
-    place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot, uneven)
+    of_places = uneven + 2 * replica.sequence_variation
+    place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot, of_places)
     load = np.minimum(flow.rate_per_s * flow.prefill, 1.0)
-    queue = server_wait(load, replica.mean_prefill + step, replica.prefill_variation, uneven)
-    return {name: _joint(name, queue, place) for name in statistics}
+    return Line(server_wait(load, replica.mean_prefill + step, replica.prefill_variation, uneven), place)
 
 
 def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floats:
@@ -245,30 +221,12 @@ def admission_steps(replica: ReplicaModel) -> Floats:
     return replica.setup.constants["admission_wait_share"] * replica.setup.layout.admission_interval
 
 
-def _joint(name: str, first: Wait, second: Wait) -> Floats:
-    """A statistic of the sum of two independent waits: means add, percentiles add in squares."""
-    if name == "mean":
-        return first.mean + second.mean
-    return np.hypot(first.statistic(name), second.statistic(name))
-
-
 def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats) -> Floats:
     """Standard deviation of a request's TPOT, (n,): how many prefills it met is a count that varies with arrivals.
 
     σ = P √(rate · life · (ca² + cs²)) / output, with life = output · tpot. Poisson counts have ca² = 1.
     Source: variance of a random sum; over a life of many gaps that of a renewal count, Cox (1962).
     """
-    output = replica.demand.mean_output
-    met = np.sqrt(rate_per_s * output * tpot)
-    return prefill * met * np.sqrt(replica.demand.arrivals.of_replica(rate_per_s) + replica.prefill_variation) / output
-
-
-def end_to_end(demand: TokenMix, ttft: Mapping[str, Floats], tpot: Mapping[str, Floats]) -> dict[str, Floats]:
-    """TTFT + (output − 1) · TPOT; deviations of the two parts from their means add in squares."""
-    decoded = np.maximum(demand.output_tokens - 1, 0.0)
-    mean = ttft["mean"] + decoded * tpot["mean"][:, None]
-    e2e = {"mean": mean, "p50": ttft["p50"] + decoded * tpot["p50"][:, None]}
-    for name in ("p90", "p95", "p99"):
-        first = np.maximum(ttft[name] - ttft["mean"], 0.0)
-        e2e[name] = mean + np.hypot(first, decoded * (tpot[name] - tpot["mean"])[:, None])
-    return e2e
+    demand = replica.demand
+    uneven = demand.arrivals.of_replica(rate_per_s) + replica.prefill_variation
+    return prefill * np.sqrt(rate_per_s * tpot) * np.sqrt(uneven) / np.sqrt(demand.typical_output)

@@ -1,6 +1,7 @@
 """When requests arrive and what each asks: renewal processes, ramps, crowds and traces as streams of equal shape."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,12 +30,24 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Kinds:
+    """Requests of one class that differ in length, (P,) each; shares sum to 1."""
+
+    share: Floats
+    input_tokens: Ints
+    output_tokens: Ints
+
+
+@dataclass(frozen=True)
 class Classes:
     """A workload's request classes, (K,) each; shares sum to 1."""
 
     share: Floats
     input_tokens: Ints
+    """Means; so the next."""
     output_tokens: Ints
+    kinds: Mapping[int, Kinds] = field(default_factory=dict)
+    """Of each class whose requests differ in length."""
 
 
 def renewal(rng: np.random.Generator, classes: Classes, rate_per_s: float, requests: int, cv2: float) -> Stream:
@@ -77,9 +90,14 @@ def together(rng: np.random.Generator, classes: Classes, rate_per_s: float, requ
 
 
 def _drawn(rng: np.random.Generator, classes: Classes, arrived_s: Floats) -> Stream:
-    """Requests at those times, each of a class drawn by the shares."""
+    """Requests at those times, each of a class drawn by the shares, and of a kind by the shares in its class."""
     drawn = rng.choice(len(classes.share), size=len(arrived_s), p=classes.share)
-    return Stream(arrived_s, drawn, classes.input_tokens[drawn], classes.output_tokens[drawn])
+    prompt, answer = classes.input_tokens[drawn], classes.output_tokens[drawn]
+    for number, kinds in classes.kinds.items():
+        (mine,) = np.nonzero(drawn == number)
+        kind = rng.choice(len(kinds.share), size=len(mine), p=kinds.share / kinds.share.sum())
+        prompt[mine], answer[mine] = kinds.input_tokens[kind], kinds.output_tokens[kind]
+    return Stream(arrived_s, drawn, prompt, answer)
 
 
 def trace(classes: Classes, arrived_s: Floats, input_tokens: Ints, output_tokens: Ints) -> Stream:

@@ -130,7 +130,7 @@ def roofline_points(answer: Answer, plan: PlannedFleet) -> Iterator[RooflinePoin
         prompt = float(mix.share @ mix.input_tokens) * (1 - mix.cached_input_share)
         for phase, tokens, whole in (
             ("decode", batch, float(point.step_s[0])),
-            ("prefill", prompt, float(mix.share @ point.prefill_s[0])),
+            ("prefill", prompt, float(point.requests.demand.mean(point.prefill_s)[0])),
         ):
             computing = per_token * tokens
             yield RooflinePoint(f"{short(d)}, {phase}", computing / reading, min(computing / whole, 1.0))

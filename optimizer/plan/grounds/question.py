@@ -60,9 +60,15 @@ def _rate(workload: Workload) -> str:
 
 
 def _lengths(workload: Workload) -> str:
-    prompts, answers = zip(*((item.input_tokens, item.output_tokens) for item in workload.classes()), strict=True)
+    classes = workload.classes()
+    prompts, answers = zip(*((item.input_tokens, item.output_tokens) for item in classes), strict=True)
     kinds = f"{len(prompts)} classes of " if len(prompts) > 1 else ""
-    return f"{kinds}{_span(prompts)} tokens in and {_span(answers)} out"
+    words = f"{kinds}{_span(prompts)} tokens in and {_span(answers)} out"
+    lengths = [kind for item in classes for kind in item.lengths or ()]
+    if not lengths:
+        return words
+    longest = max(item.input_tokens for item in lengths), max(item.output_tokens for item in lengths)
+    return f"{words} on average (up to some {longest[0]:,} and {longest[1]:,})"
 
 
 def _span(tokens: Sequence[int]) -> str:

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.inputs.scenario.scenario import Workload
+from optimizer.inputs.scenario.scenario import RequestLengths, Workload
 from optimizer.performance.physics.setup import gather
-from optimizer.performance.simulation.arrivals import Classes
+from optimizer.performance.simulation.arrivals import Classes, Kinds
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
 from optimizer.performance.simulation.fleet import Server
 from optimizer.performance.uncertainty.evidence import margins
@@ -141,6 +141,7 @@ def _served(
             share=by_class / by_class.sum(),
             input_tokens=np.array([item.input_tokens for item in classes]),
             output_tokens=np.array([item.output_tokens for item in classes]),
+            kinds={number: _kinds(item.lengths) for number, item in enumerate(classes) if item.lengths is not None},
         ),
         rate_per_s=float(by_class.sum()),
         cv2=workload.arrival_cv2,
@@ -148,6 +149,15 @@ def _served(
         deployments=tuple(d for d, *_ in sent),
         servers=servers,
         before_ms=tuple(ms for *_, ms in sent),
+    )
+
+
+def _kinds(lengths: Sequence[RequestLengths]) -> Kinds:
+    """The lengths of a class's requests."""
+    return Kinds(
+        share=np.array([item.share for item in lengths]),
+        input_tokens=np.array([item.input_tokens for item in lengths]),
+        output_tokens=np.array([item.output_tokens for item in lengths]),
     )
 
 

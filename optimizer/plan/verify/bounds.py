@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from optimizer.base.arrays import Floats
-from optimizer.performance.candidates.predict import Mix, OperatingPoint, demand_of, operate
+from optimizer.performance.candidates.predict import Mix, OperatingPoint, operate
 from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.setup import Setup
-from optimizer.performance.physics.steady_state import end_to_end
 from optimizer.performance.uncertainty.evidence import Margins
 
 
@@ -20,12 +21,8 @@ def at_bound(setup: Setup, mix: Mix, rates: Floats, room: Margins) -> OperatingP
     first, token = float(room.ttft[0]), float(room.tpot[0])
     in_its_time = ArrivalVariation(mix.arrivals.cv2, mix.arrivals.rate_per_s * token)
     predicted, slower = operate(setup, mix, rates), operate(setup, replace(mix, arrivals=in_its_time), rates * token)
-    start_s = slower.start_s
-    ttft_s = {name: first * start_s + token * (each - start_s) for name, each in slower.ttft_s.items()}
-    per_token_s = {name: token * each for name, each in slower.tpot_s.items()}
     return replace(
         predicted,
         tpot_s={name: token * each for name, each in predicted.tpot_s.items()},
-        ttft_s=ttft_s,
-        e2e_s=end_to_end(demand_of(mix, len(rates)), ttft_s, per_token_s),
+        requests=slower.requests.times(np.array([first]), np.array([token])),
     )

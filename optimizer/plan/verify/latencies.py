@@ -10,6 +10,7 @@ import numpy as np
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Workload
+from optimizer.performance.candidates.lengths import lengths_of
 from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, operate
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.queueing import ArrivalVariation
@@ -224,10 +225,12 @@ def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted
 
 def _mix(workload: Workload, d: Deployment, shares: Shares) -> Mix:
     served = [item for item, share in zip(d.classes, shares, strict=True) if share]
+    asked = {item.name: item for item in workload.classes()}
     return Mix(
         input_tokens=np.array([item.input_tokens for item in served], dtype=float),
         output_tokens=np.array([item.output_tokens for item in served], dtype=float),
         share=np.array([share for share in shares if share]),
         cached_input_share=workload.cached_input_share,
         arrivals=ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second()),
+        lengths=lengths_of([asked[item.name] for item in served]),
     )

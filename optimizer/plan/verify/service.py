@@ -162,7 +162,8 @@ def memory(claim: Claim) -> Findings:
         yield from _vram(claim, d, use)
         free_gib = float(use.kv_capacity[0]) / BYTES_PER_GIB
         yield free_gib > 0, f"{d.model} {d.precision} leaves {free_gib:.1f} GiB for KV cache on {d.gpu}"
-        longest = max(item.input_tokens + item.output_tokens for item in d.classes)
+        served = {item.name for item in d.classes}
+        longest = max(item.longest_tokens for item in claim.classes(d.workload) if item.name in served)
         context = claim.catalogs.model(d.model).max_context_tokens
         yield longest <= context, f"{d.model} holds {longest} of {context} tokens"
 

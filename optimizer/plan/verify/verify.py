@@ -203,6 +203,9 @@ CHECKS: Final[Mapping[str, Rule]] = {
         service_levels,
         (
             "workloads[].arrivals.cv2",
+            "workloads[].request_classes[].lengths[].share",
+            "workloads[].request_classes[].lengths[].input_tokens",
+            "workloads[].request_classes[].lengths[].output_tokens",
             "workloads[].cached_input_share",
             "workloads[].slo.ttft_ms",
             "workloads[].slo.tpot_ms",

@@ -124,7 +124,7 @@ def _as_configured(claim: Claim, c: Containers) -> Findings:
     use, policy = memory_use(gather(claim.catalogs, [configuration_of(c)])), claim.policy
     spans = c.tensor_parallel * c.pipeline_parallel
     yield spans == c.gpus_per_replica == 1, f"a replica spans {spans} of {c.gpus_per_replica} GPUs of a container"
-    longest = max(item.input_tokens + item.output_tokens for item in claim.classes(c.workload))
+    longest = max(item.longest_tokens for item in claim.classes(c.workload))
     fits = float(use.kv_capacity[0]) > 0 and longest <= claim.catalogs.model(c.model).max_context_tokens
     yield fits, f"{c.model} {c.precision} with {longest} tokens fits {c.gpu}"
     missing = not_measured(claim.catalogs, configuration_of(c))

@@ -15,6 +15,7 @@ import numpy as np
 from optimizer.base.units import BYTES_PER_GB
 from optimizer.inputs.catalog.per_second import PerSecondPrice
 from optimizer.inputs.scenario.scenario import Workload
+from optimizer.performance.candidates.lengths import lengths_of
 from optimizer.performance.candidates.predict import Mix, OperatingPoint, operate
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.queueing import ArrivalVariation
@@ -117,6 +118,7 @@ def mix_of(workload: Workload) -> Mix:
         share=np.array([item.share for item in classes]),
         cached_input_share=workload.cached_input_share,
         arrivals=ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second()),
+        lengths=lengths_of(classes),
     )
 
 

@@ -1,0 +1,56 @@
+"""What the requests of a replica ask: tokens of prompts and answers, by kind, and how unevenly they arrive."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.arrays import Floats
+from optimizer.performance.physics.queueing import POISSON, ArrivalVariation
+from optimizer.performance.physics.row_arrays import RowArrays
+
+
+@dataclass(frozen=True)
+class TokenMix(RowArrays):
+    """What the requests of each row look like: P kinds of lengths, all (n, P); shares of a row sum to 1.
+
+    Each kind is a class of its own, so that P is K, unless `first_kind` says with which kind each of K classes begins.
+    """
+
+    new_tokens: Floats
+    cached_tokens: Floats
+    output_tokens: Floats
+    share: Floats
+    arrivals: ArrivalVariation = POISSON
+    first_kind: tuple[int, ...] | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether requests of a class differ in length."""
+        return self.first_kind is not None
+
+    def mean(self, values: Floats) -> Floats:
+        """(n,) what the mean request has of something that differs by kind, (n, P)."""
+        mean: Floats = np.sum(self.share * values, axis=1)
+        return mean
+
+    @property
+    def mean_output(self) -> Floats:
+        """Output tokens of the mean request, (n,)."""
+        return self.mean(self.output_tokens)
+
+    @property
+    def typical_output(self) -> Floats:
+        """Output tokens whose inverse is the mean inverse over the requests where these differ, (n,): what short
+        answers make of a variance by token."""
+        return 1 / self.mean(1 / self.output_tokens) if self.varies else self.mean_output
+
+    @property
+    def in_flight(self) -> Floats:
+        """Share of each kind among running sequences, (n, P): those with long outputs stay longer."""
+        held = self.share * self.output_tokens
+        whole: Floats = np.sum(held, axis=1, keepdims=True)
+        return held / whole
+
+    def length(self, grown: Floats) -> Floats:
+        """Cached tokens of each kind's sequences, (n, P), with the share `grown` (n,) of their output produced."""
+        return self.new_tokens + self.cached_tokens + grown[:, None] * self.output_tokens
