@@ -58,9 +58,9 @@ def compared(rows: pd.DataFrame, requests: int) -> Iterator[dict[str, object]]:
 
 def simulated_ms(found: Deployments, number: int, row: "pd.Series[float]", requests: int) -> Floats:
     """TTFT of each request of one replica, the first of them left out."""
-    lengths = (np.array([max(round(row[name]), 1)]) for name in ("input_tokens", "output_tokens"))
+    prompt, answer = (np.array([max(round(row[name]), 1)]) for name in ("input_tokens", "output_tokens"))
     rate_per_s = row["load_value"] / found.replicas[number]
-    stream = renewal(np.random.default_rng(0), Classes(np.ones(1), *lengths), rate_per_s, requests, 1.0)
+    stream = renewal(np.random.default_rng(0), Classes(np.ones(1), prompt, answer), rate_per_s, requests, 1.0)
     costs, nothing = replica_costs(found.setup, number), np.zeros_like(stream.input_tokens)
     done = serve(costs, stream.arrived_s, costs.work(stream.input_tokens, nothing, stream.output_tokens))
     late = stream.arrived_s - stream.arrived_s[0] > WARM_UP * stream.span_s

@@ -154,14 +154,15 @@ ONE_CLASS = Classes(np.array([1.0]), np.array([1000]), np.array([200]))
 STREAM = renewal(np.random.default_rng(0), ONE_CLASS, 12.0, 2400, 1.0)
 
 
-def through(costs: ReplicaCosts, replicas: int, outage: Outage | None) -> Outcome:
+def through(costs: ReplicaCosts, replicas: int, outage: Outage | None, *, by_chance: bool = False) -> Outcome:
     server = Server(costs, replicas, np.array([12.0]))
-    return serve_stream(np.random.default_rng(1), STREAM, [server], 0.0, 8, outage=outage)
+    return serve_stream(np.random.default_rng(1), STREAM, [server], 0.0, 8, by_chance=by_chance, outage=outage)
 
 
+@pytest.mark.parametrize("by_chance", [False, True])
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int) -> None:
-    found = through(costs, replicas, Outage(server=0, replicas=1, from_s=60.0, to_s=100.0))
+def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int, by_chance: bool) -> None:
+    found = through(costs, replicas, Outage(server=0, replicas=1, from_s=60.0, to_s=100.0), by_chance=by_chance)
     assert np.array_equal(found.request, np.arange(STREAM.requests))
     assert np.all(np.isfinite(found.e2e_s))
     assert np.all(found.ttft_s > 0)
@@ -170,6 +171,17 @@ def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int) -> 
     if replicas == 1:
         assert not np.any((end_s > 60.5) & (first_s < 60.0))
         assert not np.any((end_s > 60.5) & (end_s < 100.0))
+
+
+def test_a_deployment_that_loses_a_replica_deals_as_the_others_do(costs: ReplicaCosts) -> None:
+    """A loss after the last request changes nothing, in turn or by chance; by chance waits are longer."""
+    late = Outage(server=0, replicas=1, from_s=1e6, to_s=2e6)
+    waits = {}
+    for by_chance in (False, True):
+        calm, lost = (through(costs, 3, outage, by_chance=by_chance) for outage in (None, late))
+        assert np.array_equal(calm.ttft_s, lost.ttft_s)
+        waits[by_chance] = np.quantile(calm.ttft_s, 0.95)
+    assert waits[True] > waits[False]
 
 
 def test_before_a_loss_nothing_differs_and_during_it_the_others_are_slower(costs: ReplicaCosts) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.costs import ReplicaCosts
-from optimizer.performance.simulation.outage import Outage, served_requests, served_through
+from optimizer.performance.simulation.outage import Outage, dealt, served_requests, served_through
 from optimizer.performance.simulation.replica import Served
 
 
@@ -71,19 +71,19 @@ def serve_stream(
         cached_input_share: Of every prompt, in the prefix cache.
         most_replicas: How many replicas of a deployment are looked at.
         by_chance: Whether a request goes to any replica of its deployment alike, and not to the next in turn.
-        outage: Replicas that are lost for a time; all of their deployment are then looked at, and take turns.
+        outage: Replicas that are lost for a time; all of their deployment are then looked at.
     """
-    server = _dealt(rng, stream, servers)
+    server, chance = _sent(rng, stream, servers), rng if by_chance else None
     fewest = min(min(most_replicas / each.replicas, 1.0) for each in servers)
     parts, looked_at = [], []
     for number, each in enumerate(servers):
         (mine,) = np.nonzero(server == number)
         if outage is not None and outage.server == number:
-            done = served_through(each.costs, stream, mine, each.replicas, cached_input_share, outage)
+            done = served_through(each.costs, stream, mine, each.replicas, cached_input_share, outage, chance)
         else:
-            turns = rng.integers(each.replicas, size=len(mine)) if by_chance else np.arange(len(mine)) % each.replicas
-            dealt = [mine[turns == one] for one in range(min(each.replicas, most_replicas))]
-            done = [(requests, served_requests(each.costs, stream, requests, cached_input_share)) for requests in dealt]
+            turns = dealt(np.ones(len(mine), dtype=np.bool_), np.arange(each.replicas), chance)
+            parts_of = [mine[turns == one] for one in range(min(each.replicas, most_replicas))]
+            done = [(part, served_requests(each.costs, stream, part, cached_input_share)) for part in parts_of]
         kept = fewest * each.replicas / len(done)
         parts += [_latencies(stream, requests, one, number, kept) for requests, one in done]
         served = [one for _, one in done]
@@ -93,14 +93,14 @@ def serve_stream(
     return Outcome(request[order], owner[order], ttft[order], tpot[order], e2e[order], looked_at)
 
 
-def _dealt(rng: np.random.Generator, stream: Stream, servers: Sequence[Server]) -> Ints:
+def _sent(rng: np.random.Generator, stream: Stream, servers: Sequence[Server]) -> Ints:
     """(N,) the deployment that each request goes to: by chance, in the shares of its class."""
     # (class, server) -> cumulative share, of a class that nobody sends nothing
     rates = np.column_stack([each.rate_per_s for each in servers])
     share = np.cumsum(rates, axis=1) / np.maximum(rates.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     drawn = rng.random(stream.requests)
-    dealt: Ints = np.sum(drawn[:, None] >= share[stream.request_class], axis=1)
-    return np.minimum(dealt, len(servers) - 1)
+    sent: Ints = np.sum(drawn[:, None] >= share[stream.request_class], axis=1)
+    return np.minimum(sent, len(servers) - 1)
 
 
 def _latencies(

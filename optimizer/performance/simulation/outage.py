@@ -49,9 +49,15 @@ def served_requests(
 
 
 def served_through(
-    costs: ReplicaCosts, stream: Stream, mine: Ints, replicas: int, cached_input_share: float, outage: Outage
+    costs: ReplicaCosts,
+    stream: Stream,
+    mine: Ints,
+    replicas: int,
+    cached_input_share: float,
+    outage: Outage,
+    chance: np.random.Generator | None = None,
 ) -> list[tuple[Ints, Served]]:
-    """What each replica of a deployment makes of its requests, dealt in turn to those that are there.
+    """What each replica of a deployment makes of its requests, dealt to those that are there.
 
     Args:
         costs: One replica's steps.
@@ -60,12 +66,15 @@ def served_through(
         replicas: How many there are.
         cached_input_share: Of every prompt, in the prefix cache.
         outage: Which are lost, and when.
+        chance: Decides which replica serves each request; in turn without it.
     """
     asked_s = stream.arrived_s[mine].copy()
     every, left = np.arange(replicas), np.arange(min(outage.replicas, replicas), replicas)
     there, again_s = (left, outage.from_s) if len(left) else (every, outage.to_s)
     meanwhile: Flags = (asked_s >= outage.from_s) & (asked_s < outage.to_s)
-    place = np.where(meanwhile, _in_turn(meanwhile, there), _in_turn(~meanwhile, every))
+    # the usual replicas first, so that chance has them as it has without a loss
+    usual = dealt(~meanwhile, every, chance)
+    place = np.where(meanwhile, dealt(meanwhile, there, chance), usual)
     if not len(left):
         asked_s[meanwhile] = outage.to_s
     begun: Flags = (place < outage.replicas) & (asked_s < outage.from_s)
@@ -73,7 +82,7 @@ def served_through(
     finished = np.isin(mine, np.concatenate([requests for requests, _ in until_lost]))
     # what was begun and not finished is asked once more
     interrupted: Flags = begun & ~finished
-    place[interrupted], asked_s[interrupted] = _in_turn(interrupted, there)[interrupted], again_s
+    place[interrupted], asked_s[interrupted] = dealt(interrupted, there, chance)[interrupted], again_s
     found = []
     for one, (early, before) in zip(every, until_lost, strict=True):
         (rest,) = np.nonzero((place == one) & ~finished)
@@ -93,10 +102,11 @@ def _until(
     return requests[in_time], kept
 
 
-def _in_turn(those: Flags, replicas: Ints) -> Ints:
-    """(n,) the replica of each of those requests, one after the other."""
-    turns: Ints = replicas[(np.cumsum(those) - 1) % len(replicas)]
-    return turns
+def dealt(those: Flags, replicas: Ints, chance: np.random.Generator | None) -> Ints:
+    """(n,) the replica of each of those requests: one after the other, or any alike where chance decides."""
+    turn = np.cumsum(those) - 1 if chance is None else chance.integers(len(replicas), size=len(those))
+    chosen: Ints = replicas[turn % len(replicas)]
+    return chosen
 
 
 def _one_after_the_other(before: Served, after: Served) -> Served:

@@ -150,6 +150,8 @@ def _simulate(asked: Asked) -> Simulation:
         confidence=options.confidence,
         requests=options.requests,
         seeds=options.seeds,
+        by_chance=options.by_chance,
+        lose_instance=options.lose_instance,
     )
 
 
