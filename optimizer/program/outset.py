@@ -38,7 +38,9 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     """What two simpler problems say of a sorted one before it is searched; nothing where there is no week."""
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
-    peak = _known_at_peak(problem, state) if _loses_much(problem) else NOTHING_KNOWN
+    # who counts what there is to operate has a plan already, and asks whether there is a simpler one
+    wanted = _loses_much(problem) and not problem.ceiling.in_force
+    peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
     free = _known_without_links(problem, state)
