@@ -14,6 +14,7 @@ from optimizer.program.large.search import search_large
 from optimizer.program.problem.instance_contents import affordable, places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers
+from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
@@ -189,21 +190,28 @@ def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound
     """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed.
 
     Where the clock has run out before anything was solved a moment is spent all the same, if that is enough: a plan
-    without any bound says nothing of how much a better one may save.
+    without any bound says nothing of how much a better one may save. Where nothing is solved each request is priced at
+    its cheapest rate. None where the relaxation has no solution.
     """
     part = compacted(problem, keep)
     clock = state.clock
     if clock.expired:
-        if len(part.problem.streams) > MOST_RELAXED_STREAMS:
-            return None
         clock = Clock(work_limit=GRACE_WORK) if clock.reached == "work limit" else Clock(GRACE_S)
-    if len(part.problem.streams) > SIFTED_STREAMS and (found := sifted_bound(part.problem, clock)) is not None:
-        return found.for_whole(part.candidates, len(problem.candidates))
+    if not state.clock.expired or len(part.problem.streams) <= MOST_RELAXED_STREAMS:
+        bound, solved = _solved_relaxation(part.problem, clock)
+        if solved:
+            return None if bound is None else bound.for_whole(part.candidates, len(problem.candidates))
+    return bound_at_cheapest_rates(part.problem).for_whole(part.candidates, len(problem.candidates))
+
+
+def _solved_relaxation(problem: Problem, clock: Clock) -> tuple[Bound | None, bool]:
+    """The relaxation's bound, None where it has no solution; and whether it was solved."""
+    if len(problem.streams) > SIFTED_STREAMS and (found := sifted_bound(problem, clock)) is not None:
+        return found, True
     if clock.expired:
-        return None
-    program = build_program(part.problem, relaxed=True)
+        return None, False
+    program = build_program(problem, relaxed=True)
     result = solve_linear(model_proto(program, hourly_cost(program)), clock)
     if result.status != "optimal" or not len(result.duals):
-        return None
-    bound = bound_from(part.problem, read_multipliers(program, result.duals))
-    return bound.for_whole(part.candidates, len(problem.candidates))
+        return None, result.status == "infeasible"
+    return bound_from(problem, read_multipliers(program, result.duals)), True
