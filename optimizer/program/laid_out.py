@@ -13,7 +13,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.outset import known_at_outset
+from optimizer.program.outset import hardly_open, known_at_outset
 from optimizer.program.problem.data import LayoutTerms
 from optimizer.program.problem.layouts import layouts_of
 from optimizer.program.problem.problem import Problem, compacted
@@ -53,8 +53,8 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         if known.usd_per_hour and state.clock.expired:
             # all that was worth asking in no time has been
             result = SearchResult("unproven", bound, known.plan)
-        elif within_gap(bound, known.plan, state):
-            result = SearchResult("feasible", bound, known.plan)
+        elif within_gap(bound, known.plan, state) or hardly_open(problem, known, state):
+            result = SearchResult("unproven" if known.plan is None else "feasible", bound, known.plan)
         else:
             result = search(problem, state, eliminate, known)
         if result.incumbent is None:

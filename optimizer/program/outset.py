@@ -11,6 +11,7 @@ import numpy as np
 from optimizer.base.arrays import Ints
 from optimizer.program.large.level_prices import CLOSE, bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
+from optimizer.program.large.paid_all_month import told_by_counts
 from optimizer.program.large.period_programs import MOST_PERIODS
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
@@ -21,7 +22,7 @@ from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.peak import at_peak, peaks_at_once
 from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchState
-from optimizer.program.proof.steps import cheaper, solve_on
+from optimizer.program.proof.steps import MOST_CELLS_OF_EQUALS, cheaper, solve_on
 from optimizer.program.search import search
 
 SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.85, 0.6, 0.25
@@ -38,7 +39,9 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     """What two simpler problems say of a sorted one before it is searched; nothing where there is no week."""
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
-    peak = _known_at_peak(problem, state) if _loses_much(problem) else NOTHING_KNOWN
+    # who counts what there is to operate has a plan already, and asks whether there is a simpler one
+    wanted = _loses_much(problem) and not problem.ceiling.in_force
+    peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
     free = _known_without_links(problem, state)
@@ -79,9 +82,24 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
         share = SHARE_OF_LEVELS if leveled else SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS
         own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
         known = (_known_of_levels if leveled else _known_of_hours)(part.problem, kind, free, own)
+        if problem.offers.always_paid.any() and _is_wide(known, state) and not problem.ceiling.in_force:
+            known = told_by_counts(part.problem, kind, known, own, search)
     plan = known.plan
     wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
     return Known(known.usd_per_hour, plan.for_whole(part, problem) if plan is not None and wanted else None)
+
+
+def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
+    """Whether a large program of machines paid all month could save next to nothing: it would be searched in vain."""
+    if not problem.offers.always_paid.any() or _is_wide(known, state):
+        return False
+    return int(undominated(problem).sum()) * problem.traffic.periods > MOST_CELLS_OF_EQUALS
+
+
+def _is_wide(known: Known, state: SearchState) -> bool:
+    """Whether what is known of the least that plans cost is far from what a plan costs that is of interest."""
+    most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
+    return bool(most - known.usd_per_hour > CLOSE * most)
 
 
 def _loses_much(problem: Problem) -> bool:

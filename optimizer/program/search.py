@@ -13,6 +13,8 @@ from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.search import search_large
 from optimizer.program.problem.instance_contents import affordable, places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
+from optimizer.program.problem.quantities import label_numbers
+from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
@@ -27,7 +29,7 @@ from optimizer.program.proof.steps import (
     solve_on,
     within_gap,
 )
-from optimizer.program.solver import SolverResult, solve_linear
+from optimizer.program.solver import SolverResult, Status, solve_linear
 
 INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
@@ -88,6 +90,8 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
         relaxed = relaxation_bound(problem, keep, state)
     bound = known.raises(relaxed or no_bound(problem))
     state.best_and_bound(known.plan, bound.usd_per_hour)
+    if relaxed is not None and len(parts := _one_place_each(problem, keep & can_beat(problem, bound, None, state))) > 1:
+        return _search_each(problem, parts, state, known)
     # under a ceiling most programs have no plan at all, which a first one would not show
     if relaxed is None or problem.ceiling.in_force or ready_for_final(problem, keep, bound, state):
         return final_solve(problem, keep, bound, known.plan, state)
@@ -107,6 +111,36 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
         # what the solver proved holds for the promising candidates alone
         return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)
+
+
+def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:
+    """Parts (C,) of the candidates such that each plan lies in one of them, where few places allow that and it pays.
+
+    A plan of two places is in one region of a provider, one of three at one provider. Hosted APIs may be anywhere.
+    Without a week or losses to survive the program of all is solved as soon.
+    """
+    most, offers = problem.ceiling.places, problem.offers
+    hard = problem.traffic.periods > 1 or problem.limits.survive or places_instances(problem)
+    if most is None or most > 3 or len(problem.apis) or not hard:
+        return []
+    place = label_numbers(offers.provider if most == 3 else offers.region)[problem.candidates.offer]
+    return [keep & (place == each) for each in np.unique(place[keep]).tolist()]
+
+
+def _search_each(problem: Problem, parts: Sequence[Flags], state: SearchState, known: Known) -> SearchResult:
+    """The cheapest plan of all parts, none of which is looked at further than what the others' plans cost."""
+    best, results = known.plan, []
+    for part in parts:
+        most = state.cutoff_usd_per_hour if best is None else min(best.usd_per_hour, state.cutoff_usd_per_hour)
+        inner = replace(state, progress=None, cutoff_usd_per_hour=most)
+        results.append(_search_small(problem, part, inner, Known(known.usd_per_hour)))
+        best = cheaper(best, results[-1].incumbent)
+    lower = min(result.bound.usd_per_hour for result in results)
+    with_candidate = np.min([result.bound.with_candidate_usd_per_hour for result in results], axis=0)
+    proven = all(result.status in ("optimal", "infeasible") for result in results)
+    none: Status = "infeasible" if proven else "unproven"
+    status: Status = "optimal" if proven else "feasible"
+    return SearchResult(none if best is None else status, Bound(lower, with_candidate), best)
 
 
 def _search_parts(problem: Problem, parts: Sequence[Sorted], state: SearchState) -> SearchResult:
@@ -156,21 +190,28 @@ def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound
     """Bounds on every plan, and on every plan with a given candidate, infinite for candidates already removed.
 
     Where the clock has run out before anything was solved a moment is spent all the same, if that is enough: a plan
-    without any bound says nothing of how much a better one may save.
+    without any bound says nothing of how much a better one may save. Where nothing is solved each request is priced at
+    its cheapest rate. None where the relaxation has no solution.
     """
     part = compacted(problem, keep)
     clock = state.clock
     if clock.expired:
-        if len(part.problem.streams) > MOST_RELAXED_STREAMS:
-            return None
         clock = Clock(work_limit=GRACE_WORK) if clock.reached == "work limit" else Clock(GRACE_S)
-    if len(part.problem.streams) > SIFTED_STREAMS and (found := sifted_bound(part.problem, clock)) is not None:
-        return found.for_whole(part.candidates, len(problem.candidates))
+    if not state.clock.expired or len(part.problem.streams) <= MOST_RELAXED_STREAMS:
+        bound, solved = _solved_relaxation(part.problem, clock)
+        if solved:
+            return None if bound is None else bound.for_whole(part.candidates, len(problem.candidates))
+    return bound_at_cheapest_rates(part.problem).for_whole(part.candidates, len(problem.candidates))
+
+
+def _solved_relaxation(problem: Problem, clock: Clock) -> tuple[Bound | None, bool]:
+    """The relaxation's bound, None where it has no solution; and whether it was solved."""
+    if len(problem.streams) > SIFTED_STREAMS and (found := sifted_bound(problem, clock)) is not None:
+        return found, True
     if clock.expired:
-        return None
-    program = build_program(part.problem, relaxed=True)
+        return None, False
+    program = build_program(problem, relaxed=True)
     result = solve_linear(model_proto(program, hourly_cost(program)), clock)
     if result.status != "optimal" or not len(result.duals):
-        return None
-    bound = bound_from(part.problem, read_multipliers(program, result.duals))
-    return bound.for_whole(part.candidates, len(problem.candidates))
+        return None, result.status == "infeasible"
+    return bound_from(problem, read_multipliers(program, result.duals)), True

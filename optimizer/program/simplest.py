@@ -15,7 +15,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.laid_out import preferred, search_laid_out
+from optimizer.program.laid_out import LaidOut, preferred, search_laid_out
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import labels
 from optimizer.program.proof.dominance import undominated
@@ -103,8 +103,8 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
         known: Of a plan that is among these.
         break_ties: Whether it matters which of several equally simple and cheap plans is found.
     """
-    part, asked = _within_cutoff(problem, state)
-    found, proven, reached = None, True, known
+    part, within = _within_cutoff(problem, state)
+    asked, found, proven, reached = within, None, True, known
     for name, least in least_complexity(problem)._asdict().items():
         low, at_most = least, getattr(reached, name)
         if low < at_most and _takes_long(_held_to(asked, name, low)):
@@ -112,8 +112,7 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
             continue
         most = at_most - 1 if name in HARDLY_FEWER else low
         while low < at_most:
-            step = search_laid_out(_held_to(asked, name, most), state)
-            step = step._replace(result=within_cutoff(step.result, state))
+            step = _fewer(within, asked, name, most, state)
             proven = proven and step.result.status in ("optimal", "infeasible")
             if step.result.incumbent is not None:
                 found = step
@@ -131,6 +130,20 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
     if break_ties and proven:
         plan = preferred(found, plan)
     return Simplest(plan.for_whole(part, problem), proven)
+
+
+def _fewer(within: Problem, asked: Problem, name: str, most: int, state: SearchState) -> LaidOut:
+    """The cheapest plan of at most so many of what is counted by a name.
+
+    A week in which no plan has as few, however many it has of what was counted before, has none with all of these held;
+    where that is not asked, far fewer candidates and offers differ in anything that matters.
+    """
+    if asked is not within and within.traffic.periods > 1:
+        alone = search_laid_out(_held_to(within, name, most), state)
+        if alone.result.status == "infeasible":
+            return alone
+    step = search_laid_out(_held_to(asked, name, most), state)
+    return step._replace(result=within_cutoff(step.result, state))
 
 
 def search_no_more(problem: Problem, state: SearchState, most: Complexity) -> Simplest:

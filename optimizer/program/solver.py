@@ -112,10 +112,12 @@ def solve_integer(
     node_limit: int | None = None,
     relative_gap: float = 0.0,
     objective_target: float = -np.inf,
+    cutoff: float = np.inf,
 ) -> SolverResult:
     """Solve a model with integers to the gap asked for, or as far as the limits allow.
 
-    On HiGHS a solution that costs no more than `objective_target` ends it, too.
+    On HiGHS a solution that costs no more than `objective_target` ends it, too. On SCIP a model without a solution that
+    costs as little as `cutoff` is `infeasible`; HiGHS can't be told.
     """
     tolerances = {
         "objective_target": objective_target,
@@ -132,6 +134,7 @@ def solve_integer(
         absolute_gap_tolerance=0.0,
         random_seed=0,
         threads=THREADS if solver == "scip" else None,
+        cutoff_limit=cutoff if solver == "scip" and np.isfinite(cutoff) else None,
         highs=highs,
         gscip=scip,
     )
@@ -170,7 +173,9 @@ def _solve(
     ended = result.termination
     _note_limit(clock, ended.limit, parameters)
     clock.spend(result.solve_stats.simplex_iterations)
-    status = _STATUS.get(ended.reason)
+    # looked for in vain, not for too short a time
+    none_as_cheap = ended.limit == result_pb2.LIMIT_CUTOFF
+    status = "infeasible" if none_as_cheap else _STATUS.get(ended.reason)
     if status is None:
         reason = result_pb2.TerminationReasonProto.Name(ended.reason).removeprefix("TERMINATION_REASON_")
         raise SolverFailure(f"{name} stopped: {reason} {ended.detail}")
@@ -181,7 +186,8 @@ def _solve(
             values = _dense(best.primal_solution.variable_values, len(model.variables.ids))
         if best.dual_solution.feasibility_status == _FEASIBLE:
             duals = _dense(best.dual_solution.dual_values, len(model.linear_constraints.ids))
-    return SolverResult(status, ended.objective_bounds.dual_bound, values, duals)
+    bound = parameters.cutoff_limit if none_as_cheap else ended.objective_bounds.dual_bound
+    return SolverResult(status, bound, values, duals)
 
 
 def _dense(found: sparse_containers_pb2.SparseDoubleVectorProto, count: int) -> Floats:

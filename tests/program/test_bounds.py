@@ -11,13 +11,16 @@ from support.instances import TINY, problems, tiny_problem
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program import search
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
 from optimizer.program.problem.quantities import best_rate_per_s, most_replicas
 from optimizer.program.proof import sifting
+from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import bound_from, read_multipliers
+from optimizer.program.proof.state import SearchState
 from optimizer.program.solve import solve, solve_plainly
 from optimizer.program.solver import solve_linear
 
@@ -48,6 +51,28 @@ def test_the_bound_of_each_family_is_the_relaxation(family: str) -> None:
     relaxed = solve_linear(model_proto(program, hourly_cost(program)), Clock())
     bound = bound_from(problem, read_multipliers(program, relaxed.duals))
     assert bound.usd_per_hour == pytest.approx(relaxed.bound, rel=1e-6)
+
+
+@STEADY
+@given(problems("any", most_candidates=4, several=4))
+def test_no_plan_undercuts_the_cheapest_rates(problem: Problem) -> None:
+    problem = sorted_problem(problem).problem
+    solution = solve_plainly(problem)
+    assume(solution.cost_usd_per_month is not None)
+    cost = (solution.cost_usd_per_month or 0.0) / HOURS_PER_MONTH
+    bound = bound_at_cheapest_rates(problem)
+    assert 0.0 < bound.usd_per_hour <= cost * (1 + 1e-9)
+    used = (solution.replicas > 0).any(axis=0)
+    assert (bound.with_candidate_usd_per_hour[used] <= cost * (1 + 1e-9)).all()
+
+
+def test_what_is_too_large_to_be_solved_in_no_time_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_RELAXED_STREAMS", 0)
+    problem = sorted_problem(tiny_problem()).problem
+    late = SearchState(Clock(0.0))
+    bound = search.relaxation_bound(problem, np.ones(len(problem.candidates), dtype=np.bool_), late)
+    assert bound is not None
+    assert bound.usd_per_hour == bound_at_cheapest_rates(problem).usd_per_hour > 0.0
 
 
 def test_no_plan_undercuts_a_sifted_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.plain import plain_candidates, plain_offers
 from support.second_opinion import medium_problem
 
 from optimizer.base.clock import Clock
+from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large import search
-from optimizer.program.problem.problem import compacted, sorted_problem
+from optimizer.program.problem.data import Limits, steady_traffic
+from optimizer.program.problem.problem import Problem, compacted, sorted_problem
+from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import SearchState, incumbent_of
+from optimizer.program.solve import solve
 from optimizer.program.solver import integer_solver, solve_integer
 
 
@@ -54,3 +59,20 @@ def test_instances_on_which_nothing_runs_are_given_back(periods: int) -> None:
     assert wasteful is not None
     assert wasteful.usd_per_hour == plan.usd_per_hour
     assert (wasteful.instances == plan.instances).all()
+
+
+def test_two_places_for_all_of_it_are_a_plan_that_survives_a_loss() -> None:
+    """Found by the campaign: with hundreds of candidates there was none in time, or one of 24 times the cost."""
+    problem = Problem(
+        traffic=steady_traffic(("w/0", "w/1"), np.array([4.0, 2.5])),
+        candidates=plain_candidates(range(40), [[1.0, 0.0], [0.0, 1.0]] * 20),
+        offers=plain_offers(1.0 + np.arange(40) % 7),
+        limits=Limits(1.0, survive=("region",), spare_replicas=1),
+    )
+    state = SearchState(Clock(None))
+    plan = simple_plan(sorted_problem(problem).problem, state)
+    assert plan is not None
+    assert state.columns_solved <= 4
+    best = solve(problem, relative_gap=0.01).cost_usd_per_month
+    assert best is not None
+    assert plan.usd_per_hour * HOURS_PER_MONTH <= 1.5 * best

@@ -3,20 +3,24 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from support.instances import by_day_and_night, problems, tiny_problem
+from support.plain import plain_candidates, plain_offers
 from support.promises import keeps_limits
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.joined_periods import joined_periods
+from optimizer.program.large.paid_all_month import told_by_counts
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.period_programs import first_prices, period_plans
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.outset import _known_at_peak, _known_without_links
+from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.proof.peak import at_peak, peaks_at_once
-from optimizer.program.proof.state import Incumbent, Known, SearchState
+from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchState
 from optimizer.program.search import search
 from optimizer.program.solve import solve_plainly
 
@@ -120,3 +124,43 @@ def test_the_busiest_moment_is_one_of_the_week_only_where_all_peaks_meet() -> No
     if demand.shape[1] > 1:
         demand[0, 0], demand[1, 0] = 2.0 * demand[1, 0], demand[1, 0]
         assert not peaks_at_once(replace(problem, traffic=replace(problem.traffic, demand_per_s=demand)))
+
+
+@settings(max_examples=6)
+@given(problems("any", "periods", most_candidates=3, several=3))
+def test_every_number_of_machines_paid_all_month_is_a_week(problem: Problem) -> None:
+    problem = sorted_problem(_each_after_the_other(problem)).problem
+    optimum = _optimum(problem)
+    assume(optimum is not None and problem.offers.always_paid.any())
+    state = SearchState(Clock(None), cutoff_usd_per_hour=1.3 * (optimum or 0.0))
+    found = told_by_counts(problem, kinds_of_periods(problem), NOTHING_KNOWN, state, search)
+    assert _is_true_of(found, problem)
+
+
+def test_a_week_is_told_by_what_is_paid_all_month() -> None:
+    """The base on one machine that is paid all month, the day's peak by the hour, and a start of it paid for."""
+    day_and_night = replace(
+        steady_traffic(("w/0",), np.array([3.0])),
+        demand_per_s=np.array([[3.0], [1.0], [3.0], [1.0]]),
+        share_of_month=np.full(4, 0.25),
+        start_share=np.zeros((4, 4)),
+        least_replicas=np.zeros((4, 1), dtype=np.int64),
+    )
+    offers = plain_offers([1.0, 1.6], always_paid=np.array([True, False]))
+    problem = Problem(day_and_night, plain_candidates([0, 1], [[1.0], [1.0]]), offers, Limits(1.0))
+    problem = _each_after_the_other(problem)
+    known = Known(0.0, None)
+    state = SearchState(Clock(None), cutoff_usd_per_hour=10.0)
+    found = told_by_counts(problem, kinds_of_periods(problem), known, state, search)
+    assert found.plan is not None
+    # one all month and two more for half of it, each started twice a week
+    assert found.plan.instances.tolist() == [[1, 2], [1, 0], [1, 2], [1, 0]]
+    assert found.plan.usd_per_hour == pytest.approx(_optimum(problem))
+    assert found.usd_per_hour == pytest.approx(found.plan.usd_per_hour, rel=2e-3)
+
+
+def _each_after_the_other(problem: Problem) -> Problem:
+    """The same week whose periods follow one another, a start paid at each change."""
+    periods = problem.traffic.periods
+    linked = np.roll(np.eye(periods), 1, axis=1) * 0.01
+    return replace(problem, traffic=replace(problem.traffic, start_share=linked))

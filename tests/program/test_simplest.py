@@ -15,7 +15,7 @@ from support.promises import faults
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.simplest import Complexity, complexity, search_no_more, search_simplest
 from optimizer.program.solve import Solution, solve, solve_simpler
 
@@ -149,3 +149,41 @@ def test_a_hosted_api_is_a_provider_and_no_configuration() -> None:
     assert found is not None
     assert proven
     assert of(problem, found) == Complexity(0, 1, 0)
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_a_week_in_few_places_is_the_best_of_each_place(most: int) -> None:
+    problem = two_shifts([2.1, 1.5, 2.0, 1.6, 1.9, 1.7], [2.0, 1.3, 1.9, 1.4, 1.8, 1.5])
+    places = problem.offers.region if most == 2 else problem.offers.provider
+    at = np.array(places)[problem.candidates.offer]
+    alone = [solve(compacted(problem, at == place).problem).cost_usd_per_month or np.inf for place in set(places)]
+    held = replace(problem, ceiling=Ceiling(places=most))
+    best = min(alone)
+    assert solve(held).cost_usd_per_month == pytest.approx(best)
+    assert solve(held, cutoff_usd_per_month=best).cost_usd_per_month == pytest.approx(best)
+    assert solve(held, cutoff_usd_per_month=best * 0.999).outcome == "infeasible"
+    assert (solve(problem).cost_usd_per_month or 0.0) < best * 0.999
+
+
+def two_shifts(prices: list[float], rates: list[float]) -> Problem:
+    """A day and a night, each start paid for, and two regions at each of several providers."""
+    traffic = steady_traffic(("w/0",), np.array([7.3]))
+    starts = np.array([[0.0, 0.02], [0.02, 0.0]])
+    by_day_and_night = replace(
+        traffic,
+        demand_per_s=np.array([[7.3], [3.1]]),
+        share_of_month=np.array([0.5, 0.5]),
+        start_share=starts,
+        least_replicas=np.zeros((2, 1), dtype=np.int64),
+    )
+    numbers = range(len(prices))
+    return Problem(
+        traffic=by_day_and_night,
+        candidates=plain_candidates(numbers, [[rate] for rate in rates]),
+        offers=plain_offers(
+            prices,
+            provider=tuple(f"p{number // 2}" for number in numbers),
+            region=tuple(f"p{number // 2}/r{number}" for number in numbers),
+        ),
+        limits=Limits(1.0),
+    )

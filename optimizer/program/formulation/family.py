@@ -24,7 +24,7 @@ class Family:
         used_when: Whether a problem uses it, where more than a limit decides; a family that is not used adds nothing.
         charges: What the dual price of its rows falls on in a bound; None where the bound takes it in otherwise.
         in_relaxation: Whether the relaxation keeps it; those that need yes-or-no decisions or link periods are left
-            out there, which can only lower the cost.
+            out there, which can only lower the cost, and the budget is, of which the bound itself tells.
     """
 
     name: str

@@ -84,7 +84,7 @@ FAMILIES: tuple[Family, ...] = (
         algebra="what is minimized <= max_monthly_usd",
         unit="USD/month",
         rows=policy_constraints.max_monthly_usd,
-        charges="instances",
+        in_relaxation=False,
     ),
     Family(
         name="max_power_kw",

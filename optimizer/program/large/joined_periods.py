@@ -31,8 +31,7 @@ def joined_periods(problem: Problem, plans: Sequence[Incumbent | None], usd_per_
     # what is paid all month is there all month, beside what else a period runs
     idle = instances[:, offers.always_paid].max(axis=0) - instances[:, offers.always_paid]
     instances[:, offers.always_paid] += idle
-    limited = problem.ceiling.in_force or any(item.name != "max_monthly_usd" for item in limits.in_force)
-    if (limited and idle.any()) or _changes_what_is_held(problem, replicas):
+    if (counts_what_idles(problem) and idle.any()) or changes_what_is_held(problem, replicas):
         return None
     always = float(instances[0] @ np.where(offers.always_paid, offers.price_usd_per_hour, 0.0))
     cost = float(usd_per_hour.sum()) + always + between_hours_usd_per_hour(problem, instances)
@@ -42,7 +41,12 @@ def joined_periods(problem: Problem, plans: Sequence[Incumbent | None], usd_per_
     return Incumbent(instances, replicas, sent, cost, egress_usd_per_hour=egress)
 
 
-def _changes_what_is_held(problem: Problem, replicas: Ints) -> bool:
+def counts_what_idles(problem: Problem) -> bool:
+    """Whether a limit besides the budget may count an instance that is there and serves nobody."""
+    return problem.ceiling.in_force or any(item.name != "max_monthly_usd" for item in problem.limits.in_force)
+
+
+def changes_what_is_held(problem: Problem, replicas: Ints) -> bool:
     """Whether an offer that is paid all month runs several groups in the (T, C) replicas, of which each is held."""
     groups = load_groups(problem)
     ever = np.unique(groups.number[replicas.any(axis=0)])

@@ -14,7 +14,7 @@ from optimizer.base.clock import Clock
 from optimizer.program.problem.data import LayoutTerms
 from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem
-from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.problem.quantities import label_numbers, stands_in_force
 from optimizer.program.proof.peak import at_peak
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import promising_candidates, solve_on
@@ -64,6 +64,9 @@ def _few_candidates(problem: Problem) -> Iterator[Flags]:
     """(C,) one kind of machine for each mix, then more, then what spends least of all that may be limited, too."""
     offers, everything = problem.offers, np.ones(len(problem.candidates), dtype=np.bool_)
     cost = _spent_alone(problem, offers.price_usd_per_hour)
+    if problem.limits.survive:
+        # each of two places for all of it survives the loss of either; with many to choose from that takes long to see
+        yield _cheapest_in_two_places(problem, cost) | stands_in_force(problem)
     yield affordable(problem, promising_candidates(problem, everything, cost, FEW, but=("configuration",)), cost)
     yield affordable(problem, promising_candidates(problem, everything, cost, MORE), cost)
     chosen = promising_candidates(problem, everything, cost, MANY)
@@ -71,6 +74,20 @@ def _few_candidates(problem: Problem) -> Iterator[Flags]:
         least = _spent_alone(problem, np.asarray(spent, dtype=np.float64))
         chosen |= promising_candidates(problem, everything, least, MORE)
     yield affordable(problem, chosen, cost)
+
+
+def _cheapest_in_two_places(problem: Problem, cost: Floats) -> Flags:
+    """(C,) for each mix what serves it for least, and what does so at another provider in another region."""
+    offers, candidates = problem.offers, problem.candidates
+    order, chosen = np.argsort(cost, kind="stable"), np.zeros(len(cost), dtype=np.bool_)
+    # (C,) by falling preference
+    offer = candidates.offer[order]
+    provider, region = label_numbers(offers.provider)[offer], label_numbers(offers.region)[offer]
+    for serves in candidates.rate_per_s[order].T > 0:
+        first = int(serves.argmax())
+        elsewhere = serves & (provider != provider[first]) & (region != region[first])
+        chosen[order[[first, int(elsewhere.argmax())]]] = True
+    return chosen & np.isfinite(cost)
 
 
 def _spent_alone(problem: Problem, of_instance: Floats) -> Floats:

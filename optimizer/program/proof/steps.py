@@ -145,6 +145,8 @@ def solve_part(
     whole = None if problem.has_minimum_billing else must_be_whole(program, cost)
     model = model_proto(program, cost, whole=whole)
     state.solver = integer_solver(problem.traffic.periods, len(model.linear_constraints.ids))
+    # a program of one period that is held to a cost is solved sooner without being told of it
+    cutoff = most_usd_per_hour(problem, state) if problem.traffic.periods > 1 else np.inf
     result = solve_integer(
         model,
         state.clock,
@@ -152,6 +154,7 @@ def solve_part(
         node_limit=node_limit,
         relative_gap=state.relative_gap,
         objective_target=bound_usd_per_hour / (1 - state.relative_gap),
+        cutoff=cutoff * (1 + CONTRADICTION),
     )
     return result, incumbent_of(result, program, part, problem)
 

@@ -1,0 +1,151 @@
+"""A week with machines that are paid all month: each number of them makes a week in which they cost next to nothing.
+
+Take a plan that pays for x instances of the offers that are paid all month. It is a plan of the week in which so many
+of each can be had by the hour, for a small share e of their price: what runs, and every limit on it, stays. There it
+pays no more than e of the price of x for them, of which it pays all in the first. So a plan with x costs at least 1 - e
+of their price and what that week costs at least, of which levels tell (see `levels`, `level_prices`); and one that
+costs no more than a known plan has only so many x to choose from, of those offers alone that are in such a plan. The
+other way round a plan of that week is one of the week, if each instance paid all month holds one configuration
+throughout. (Were e nothing, prices of demand per dollar would have no bound.)
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from optimizer.base.arrays import Floats, Ints
+from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.large.joined_periods import (
+    between_hours_usd_per_hour,
+    changes_what_is_held,
+    counts_what_idles,
+)
+from optimizer.program.large.level_prices import bound_with_starts, follows_itself
+from optimizer.program.large.levels import Levels, has_levels
+from optimizer.program.large.patterns import pattern_bound
+from optimizer.program.large.rises import with_rises
+from optimizer.program.large.schedule import scheduled
+from optimizer.program.large.unlinked import kinds_of_periods, unlinked
+from optimizer.program.problem.instance_contents import places_instances
+from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.proof.dominance import undominated
+from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
+from optimizer.program.proof.steps import can_beat, cheaper
+
+MOST_COUNTS: Final = 60
+"""Numbers of machines that are looked at: each takes some tenths of a second."""
+
+BY_HOURS: Final = 1e-4
+"""Share e of the price that is paid by the hour."""
+
+
+def told_by_counts(
+    week: Problem, kind: Ints, known: Known, state: SearchState, search: Callable[..., SearchResult]
+) -> Known:
+    """What is known of a week once every number of machines paid all month has been looked at, if these are few.
+
+    Args:
+        week: Whose periods follow one another.
+        kind: (T,) the level of each of its periods.
+        known: Of the week.
+        state: Whose cutoff, or the known plan, says what a plan may cost.
+        search: Solves one level.
+    """
+    most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
+    if not (np.isfinite(most) and follows_itself(week) and has_levels(_by_the_hour(week, np.zeros(len(week.offers))))):
+        return known
+    may_pay = can_beat(week, pattern_bound(week, state.clock).bound, None, replace(state, cutoff_usd_per_hour=most))
+    part = compacted(week, may_pay)
+    counts = _counts(part.problem, most) if _serves_all(part.problem) else []
+    if counts is None:
+        return known
+    plan, least = known.plan, most
+    for count in counts:
+        lower, found = _with(part.problem, kind, count, replace(state, cutoff_usd_per_hour=most), search)
+        if state.clock.expired:
+            return known
+        if found is not None and found.usd_per_hour < most:
+            plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
+        least = min(least, lower, most)
+    return Known(max(known.usd_per_hour, least), plan)
+
+
+def _counts(problem: Problem, most_usd_per_hour: float) -> list[Ints] | None:
+    """(O,) every number of instances paid all month that costs no more than a plan may; None where they are many."""
+    offers, one = problem.offers, np.eye(len(problem.offers), dtype=np.int64)
+    found: list[Ints] = [np.zeros(len(offers), dtype=np.int64)]
+    for offer in np.flatnonzero(offers.always_paid).tolist():
+        for fewer in found.copy():
+            more = fewer + one[offer]
+            while len(found) <= MOST_COUNTS and more[offer] <= offers.available[offer]:
+                if more @ offers.price_usd_per_hour > most_usd_per_hour:
+                    break
+                found.append(more)
+                more = more + one[offer]
+    return found if len(found) <= MOST_COUNTS else None
+
+
+def _with(
+    week: Problem, kind: Ints, count: Ints, state: SearchState, search: Callable[..., SearchResult]
+) -> tuple[float, Incumbent | None]:
+    """USD/h that no plan with so many machines paid all month undercuts, and a plan with no more of them."""
+    paid = (1 - BY_HOURS) * float(count @ week.offers.price_usd_per_hour)
+    free = _by_the_hour(week, count)
+    there = ~week.offers.always_paid | (count > 0)
+    part = compacted(free, undominated(free) & there[free.candidates.offer])
+    if not _serves_all(part.problem):
+        return np.inf, None
+    least = state.cutoff_usd_per_hour - paid
+    lower = pattern_bound(part.problem, state.clock).bound.usd_per_hour
+    if lower > least:
+        return paid + lower, None
+    own = replace(state, progress=None, eliminated={}, cutoff_usd_per_hour=np.inf)
+    levels = Levels(unlinked(part.problem, kinds_of_periods(part.problem)))
+    if not levels.solve(own, search):
+        return np.inf, None
+    lower = with_rises(part.problem, levels.lower[kind], state.clock)
+    if lower > least:
+        return paid + lower, None
+    sharper = bound_with_starts(part.problem, kind, levels, replace(own, cutoff_usd_per_hour=least), search)
+    plan = scheduled(part.problem, kind, levels)
+    return paid + max(lower, sharper), None if plan is None else _paid_for(week, free, plan.for_whole(part, free))
+
+
+def _serves_all(problem: Problem) -> bool:
+    """Whether something serves each class."""
+    served = np.asarray((problem.candidates.rate_per_s > 0).any(axis=0))
+    served[problem.apis.mix] = True
+    return bool((problem.traffic.mixes[served] > 0).any(axis=0).all())
+
+
+def _by_the_hour(week: Problem, count: Floats | Ints) -> Problem:
+    """The week in which so many (O,) of what is paid all month can be had by the hour, for next to nothing."""
+    offers, billing = week.offers, week.billing
+    always = offers.always_paid
+    if len(billing.minimum_hours):
+        billing = replace(billing, minimum_hours=np.where(always, 1, billing.minimum_hours))
+    free = replace(
+        offers,
+        price_usd_per_hour=np.where(always, BY_HOURS, 1.0) * offers.price_usd_per_hour,
+        available=np.where(always, count, offers.available),
+        always_paid=np.zeros_like(always),
+    )
+    return replace(week, offers=free, billing=billing)
+
+
+def _paid_for(week: Problem, free: Problem, plan: Incumbent) -> Incumbent | None:
+    """A plan of the week from one in which machines paid all month are paid by the hour; None where it may not be."""
+    always, most = week.offers.always_paid, plan.instances.max(axis=0)
+    idle = (always & (plan.instances < most)).any()
+    if (idle and counts_what_idles(week)) or places_instances(week) or changes_what_is_held(week, plan.replicas):
+        return None
+    by_the_hour = week.traffic.share_of_month @ plan.instances @ np.where(always, free.offers.price_usd_per_hour, 0.0)
+    started = between_hours_usd_per_hour(free, plan.instances) - between_hours_usd_per_hour(week, plan.instances)
+    paid = np.where(always, most, 0) @ week.offers.price_usd_per_hour
+    cost = float(plan.usd_per_hour - by_the_hour - started + paid)
+    budget = week.limits.max_monthly_usd
+    if budget is not None and cost * HOURS_PER_MONTH > budget:
+        return None
+    return replace(plan, instances=np.where(always, most, plan.instances), usd_per_hour=cost)
