@@ -108,6 +108,18 @@ def test_a_busy_replica_is_as_slow_as_the_formulas_say(costs: ReplicaCosts, setu
         assert tpot_s == pytest.approx(operate(setup, mix, np.array([rate_per_s])).tpot_s["mean"][0], rel=0.05)
 
 
+@pytest.mark.parametrize("rate_per_s", [4.0, 10.0, 14.0])
+def test_slow_answers_of_a_busy_replica_are_as_slow_as_the_formulas_say(
+    costs: ReplicaCosts, setup: Setup, rate_per_s: float
+) -> None:
+    """A tenth to a third under p95 where only the prefills that an answer meets were counted."""
+    mix = Mix(np.array([1000.0]), np.array([300.0]), np.array([1.0]), 0.0)
+    done = served(costs, poisson(rate_per_s, 20_000), 1000, 300)
+    tpot_s = ((done.finished_s - done.first_token_s) / 299)[2000:]
+    predicted = operate(setup, mix, np.array([rate_per_s])).tpot_s["p95"][0]
+    assert 0.85 <= predicted / np.quantile(tpot_s, 0.95) <= 1.02
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     lengths=st.lists(st.tuples(st.integers(1, 3000), st.integers(1, 400)), min_size=1, max_size=60),

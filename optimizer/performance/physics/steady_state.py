@@ -175,7 +175,7 @@ def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collectio
     """The replica with `running` (n,) sequences on average, by these statistics; whole requests need all of them."""
     flow, kv_capacity = _flow(replica, running), replica.memory.kv_capacity
     mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill)
-    spread = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, mean_tpot)
+    spread = _spread_under_arrivals(replica, flow, running, mean_tpot) if set(statistics) - {"mean"} else mean_tpot
     tpot = {name: mean_tpot + normal_deviation(name) * spread for name in statistics}
     start = replica.first_token + waited_seconds(replica, running, flow.step.total)[:, None]
     line = _line(replica, flow, running, mean_tpot)
@@ -219,6 +219,22 @@ def admission_steps(replica: ReplicaModel) -> Floats:
     Half of the interval where it looks every so many steps, all of it where the first prompt that waits begins it.
     """
     return replica.setup.constants["admission_wait_share"] * replica.setup.layout.admission_interval
+
+
+def _spread_under_arrivals(replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats) -> Floats:
+    """Standard deviation of a request's TPOT where requests arrive by themselves, (n,).
+
+    More arrivals are more prefills to wait for and more sequences beside one's own, so the two deviations are added. Of
+    b sequences with lives of one length z·b is the variance at any time and 2/3 of it that of the mean over a life, z
+    the peakedness (ca² + 1)/2. Who waits for a prefill stays longer and meets more of them: σ / (1 − load).
+    Source: infinitely many servers, Eick, Massey and Whitt (1993), Management Science 39(2); variance of a delay busy
+    period, Conway, Maxwell and Miller (1967), Theory of Scheduling.
+    """
+    peakedness = (replica.demand.arrivals.of_replica(flow.rate_per_s) + 1) / 2
+    more = np.sqrt(2 / 3 * peakedness * running)
+    slower = replica.steps.decode(1 + running + more).total - flow.step.total
+    met = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, tpot)
+    return (met + slower) / (1 - flow.rate_per_s * flow.prefill)
 
 
 def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats) -> Floats:
