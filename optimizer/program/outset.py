@@ -99,7 +99,7 @@ def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
 def _is_wide(known: Known, state: SearchState) -> bool:
     """Whether what is known of the least that plans cost is far from what a plan costs that is of interest."""
     most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
-    return bool(most - known.usd_per_hour > CLOSE * most)
+    return most == np.inf or bool(most - known.usd_per_hour > CLOSE * most)
 
 
 def _loses_much(problem: Problem) -> bool:

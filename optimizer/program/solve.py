@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from optimizer.program.problem.soundness import check
 from optimizer.program.proof.relaxation import no_bound
 from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
-from optimizer.program.proof.steps import within_cutoff, within_gap
+from optimizer.program.proof.steps import cheaper, within_cutoff, within_gap
 from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.paid_runs import billed_idle_usd_per_hour
 from optimizer.program.refine.routing import ROUTING_TOLERANCE, Routed, balanced_flows, egress_of
@@ -41,6 +41,9 @@ _CUT_SHORT: dict[Outcome, str] = {
     "infeasible": "no plan meets every requirement",
     "unproven": "the {limit} was reached before a plan was found or ruled out",
 }
+
+FAR: Final = 0.5
+"""Gap from which a simple plan may well cost less than what a search that was cut short has found."""
 
 _MORE_CHOICES = "replicas may sustain more of mixes of classes that nobody predicted"
 
@@ -229,19 +232,26 @@ def _in_order_of(order: Sorted, arranged: Sequence[Loaded]) -> tuple[Loaded, ...
 
 
 def _searched(problem: Problem, state: SearchState, eliminate: bool) -> LaidOut:
-    """The end of the search, with a simple plan where it was cut short before it found any."""
+    """The end of the search, with a simple plan where it was cut short before it found any that is near its bound."""
     found = search_laid_out(problem, state, eliminate)
     result = found.result
     state.ended_by = state.clock.reached
     state.best_and_bound(result.incumbent, result.bound.usd_per_hour)
     wanted = state.at_any_rate and state.cutoff_usd_per_hour == np.inf
-    if result.incumbent is not None or result.status != "unproven" or not wanted:
+    if not wanted or result.status not in ("unproven", "feasible") or not _is_far(result):
         return found
     plan = simple_plan(problem, state)
     if plan is None:
         return found
     paid, _ = with_restarts(problem, plan)
+    if cheaper(result.incumbent, paid) is result.incumbent:
+        return found
     return found._replace(result=paid_for(problem, result, paid))
+
+
+def _is_far(result: SearchResult) -> bool:
+    """Whether there is no plan, or one that costs so much more than the bound that a simple one may well cost less."""
+    return result.incumbent is None or result.bound.usd_per_hour < (1 - FAR) * result.incumbent.usd_per_hour
 
 
 def _unserved(problem: Problem) -> list[str]:

@@ -16,7 +16,7 @@ from optimizer.program.large.paid_all_month import told_by_counts
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.period_programs import first_prices, period_plans
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
-from optimizer.program.outset import _known_at_peak, _known_without_links
+from optimizer.program.outset import _known_at_peak, _known_without_links, hardly_open
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.proof.peak import at_peak, peaks_at_once
@@ -164,3 +164,17 @@ def _each_after_the_other(problem: Problem) -> Problem:
     periods = problem.traffic.periods
     linked = np.roll(np.eye(periods), 1, axis=1) * 0.01
     return replace(problem, traffic=replace(problem.traffic, start_share=linked))
+
+
+def test_a_steady_problem_of_which_nothing_is_known_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large program of machines paid all month: what costs infinitely much was taken for nearly proven."""
+    monkeypatch.setattr("optimizer.program.outset.MOST_CELLS_OF_EQUALS", 0)
+    problem = sorted_problem(
+        Problem(
+            traffic=steady_traffic(("w/0",), np.array([4.0])),
+            candidates=plain_candidates(range(2), [[1.0]] * 2),
+            offers=replace(plain_offers(np.array([1.0, 2.0])), always_paid=np.ones(2, dtype=np.bool_)),
+            limits=Limits(1.0),
+        )
+    ).problem
+    assert not hardly_open(problem, NOTHING_KNOWN, SearchState(Clock()))
