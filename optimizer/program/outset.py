@@ -82,7 +82,8 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
         share = SHARE_OF_LEVELS if leveled else SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS
         own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
         known = (_known_of_levels if leveled else _known_of_hours)(part.problem, kind, free, own)
-        if problem.offers.always_paid.any() and _is_wide(known, state) and not problem.ceiling.in_force:
+        large = len(part.candidates) * periods > MOST_CELLS_OF_EQUALS and not problem.ceiling.in_force
+        if large and problem.offers.always_paid.any() and _is_wide(known, state):
             known = told_by_counts(part.problem, kind, known, own, search)
     plan = known.plan
     wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
@@ -99,7 +100,7 @@ def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
 def _is_wide(known: Known, state: SearchState) -> bool:
     """Whether what is known of the least that plans cost is far from what a plan costs that is of interest."""
     most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
-    return most == np.inf or bool(most - known.usd_per_hour > CLOSE * most)
+    return not (np.isfinite(most) and (1 - CLOSE) * most <= known.usd_per_hour <= most)
 
 
 def _loses_much(problem: Problem) -> bool:

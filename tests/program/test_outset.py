@@ -11,6 +11,7 @@ from support.promises import keeps_limits
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program import outset
 from optimizer.program.large.joined_periods import joined_periods
 from optimizer.program.large.paid_all_month import told_by_counts
 from optimizer.program.large.patterns import pattern_bound
@@ -157,6 +158,20 @@ def test_a_week_is_told_by_what_is_paid_all_month() -> None:
     assert found.plan.instances.tolist() == [[1, 2], [1, 0], [1, 2], [1, 0]]
     assert found.plan.usd_per_hour == pytest.approx(_optimum(problem))
     assert found.usd_per_hour == pytest.approx(found.plan.usd_per_hour, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("known", "cutoff", "ends"), [(0.0, np.inf, False), (np.inf, np.inf, False), (5.0, 9.0, False), (8.999, 9.0, True)]
+)
+def test_a_large_week_is_not_searched_where_next_to_nothing_is_open(
+    known: float, cutoff: float, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outset, "MOST_CELLS_OF_EQUALS", 1)
+    problem = by_day_and_night(tiny_problem())
+    state = SearchState(Clock(None), cutoff_usd_per_hour=cutoff)
+    for always in (True, False):
+        offers = replace(problem.offers, always_paid=np.full(len(problem.offers), always))
+        assert outset.hardly_open(replace(problem, offers=offers), Known(known), state) == (ends and always)
 
 
 def _each_after_the_other(problem: Problem) -> Problem:
