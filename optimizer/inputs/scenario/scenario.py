@@ -8,7 +8,16 @@ from pydantic import BeforeValidator, Field, model_validator
 from optimizer.base.model import Strict
 from optimizer.base.signs import look
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess, Deadline, Demand, TokensPerDay
+from optimizer.inputs.scenario.demand import (
+    POISSON_CV2,
+    SHARE_TOLERANCE,
+    ArrivalProcess,
+    Deadline,
+    Demand,
+    RequestClass,
+    RequestLengths,
+    TokensPerDay,
+)
 from optimizer.inputs.scenario.fields import (
     AllowDeny,
     Countries,
@@ -54,7 +63,6 @@ from optimizer.inputs.scenario.policy import (
     Spot,
     Survive,
 )
-from optimizer.inputs.scenario.request_classes import SHARE_TOLERANCE, RequestClass, RequestLengths
 from optimizer.inputs.scenario.risk import Correlations, DaysSpread, PriceSpread, Risk, Spread
 from optimizer.inputs.scenario.service_levels import STATISTICS, Latency, Slo
 

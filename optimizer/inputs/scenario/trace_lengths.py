@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.inputs.scenario.request_classes import RequestClass, RequestLengths
+from optimizer.inputs.scenario.demand import RequestClass, RequestLengths
 
 PROMPTS: Final = 20
 """Kinds of prompts."""
