@@ -1,5 +1,6 @@
-"""The plan shown is the simplest within a percentage of the cheapest, says what that costs, and stays while it may."""
+"""The plan shown is the simplest that costs little more than the cheapest, says so, and stays while it may."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -33,8 +34,14 @@ def few(catalogs: Catalogs) -> Catalogs:
 def patchwork(few: Catalogs, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """At some rate a small card beside large ones is cheapest, and as many of one kind cost little more."""
     folder = tmp_path_factory.mktemp("patchwork")
-    asked = (scenario(folder, rate=float(rate)).scenario for rate in range(4, 60))
-    return next(each for each in asked if solved(Inquiry.of(each, few)).cheapest is not None)
+    return next(each for each in by_rate(folder, 5) if solved(Inquiry.of(each, few)).cheapest is not None)
+
+
+def by_rate(folder: Path, percent: float) -> Iterator[Scenario]:
+    """The same at ever more requests, where simplicity is worth a percentage alone."""
+    for rate in range(4, 60):
+        asked = scenario(folder, rate=float(rate)).scenario
+        yield with_policy(asked, simplicity_percent=percent, simplicity_usd_per_configuration=0)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +76,29 @@ def test_without_a_percentage_it_is_the_bare_optimum(patchwork: Scenario, few: C
     assert bare.simplicity.text == ""
     assert bare.monthly_cost_usd == bare.cheapest_usd == plan.cheapest_usd
     assert "proven optimal" in bare.explanation.summary
+
+
+def test_a_configuration_less_is_worth_its_dollars(few: Catalogs, tmp_path: Path) -> None:
+    """Where one kind costs more than the percentage, dollars decide; none of them where the cheapest is asked for."""
+    asked = next(each for each in by_rate(tmp_path, 0.1) if len(solved(Inquiry.of(each, few)).used) == 2)
+    cheapest = optimize(asked, few)
+    assert cheapest.simplicity is not None
+    assert (cheapest.simplicity.cheapest, cheapest.simplicity.configurations) == (None, 2)
+    alone = optimize(with_policy(asked, simplicity_percent=0, max_distinct_configurations=1), few)
+    more_usd = float(alone.monthly_cost_usd - cheapest.monthly_cost_usd)
+    worth_it = optimize(with_policy(asked, simplicity_usd_per_configuration=more_usd + 0.01), few)
+    found, patchwork = facts(worth_it)
+    assert found.proven
+    assert (found.configurations, patchwork.configurations) == (1, 2)
+    assert worth_it.monthly_cost_usd == alone.monthly_cost_usd
+    assert worth_it.cheapest_usd == cheapest.monthly_cost_usd
+    assert found.premium_percent > 0.1
+    assert worth_it.verification.passed
+    less = with_policy(asked, simplicity_usd_per_configuration=more_usd - 0.02)
+    assert optimize(less, few).monthly_cost_usd == cheapest.monthly_cost_usd
+    assert broken(worth_it, less, few) >= {"simplicity"}
+    bare = with_policy(asked, simplicity_percent=0, simplicity_usd_per_configuration=more_usd + 0.01)
+    assert optimize(bare, few).monthly_cost_usd == cheapest.monthly_cost_usd
 
 
 def test_what_admits_more_is_never_dearer(plan: PlanReport) -> None:
