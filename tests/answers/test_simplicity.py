@@ -78,27 +78,30 @@ def test_without_a_percentage_it_is_the_bare_optimum(patchwork: Scenario, few: C
     assert "proven optimal" in bare.explanation.summary
 
 
-def test_a_configuration_less_is_worth_its_dollars(few: Catalogs, tmp_path: Path) -> None:
-    """Where one kind costs more than the percentage, dollars decide; none of them where the cheapest is asked for."""
-    asked = next(each for each in by_rate(tmp_path, 0.1) if len(solved(Inquiry.of(each, few)).used) == 2)
-    cheapest = optimize(asked, few)
+def test_a_configuration_less_is_worth_its_dollars(catalogs: Catalogs, tmp_path: Path) -> None:
+    """Two large cards cost more than a large and a small one by over the percentage: dollars decide, and nothing where
+    the cheapest is asked for."""
+    two = world(catalogs, l4="0.60", l40s="1.00")
+    asked = with_policy(
+        scenario(tmp_path, rate=22.0).scenario, simplicity_percent=5, simplicity_usd_per_configuration=0
+    )
+    cheapest = optimize(asked, two)
     assert cheapest.simplicity is not None
     assert (cheapest.simplicity.cheapest, cheapest.simplicity.configurations) == (None, 2)
-    alone = optimize(with_policy(asked, simplicity_percent=0, max_distinct_configurations=1), few)
-    more_usd = float(alone.monthly_cost_usd - cheapest.monthly_cost_usd)
-    worth_it = optimize(with_policy(asked, simplicity_usd_per_configuration=more_usd + 0.01), few)
+    more_usd = (2 * 1.00 - 1.60) * 730
+    worth_it = optimize(with_policy(asked, simplicity_usd_per_configuration=more_usd + 0.01), two)
     found, patchwork = facts(worth_it)
     assert found.proven
-    assert (found.configurations, patchwork.configurations) == (1, 2)
-    assert worth_it.monthly_cost_usd == alone.monthly_cost_usd
+    assert (found.configurations, found.instances, patchwork.configurations) == (1, 2, 2)
     assert worth_it.cheapest_usd == cheapest.monthly_cost_usd
-    assert found.premium_percent > 0.1
+    assert float(found.premium_usd) == pytest.approx(more_usd)
+    assert found.premium_percent > found.percent
     assert worth_it.verification.passed
     less = with_policy(asked, simplicity_usd_per_configuration=more_usd - 0.02)
-    assert optimize(less, few).monthly_cost_usd == cheapest.monthly_cost_usd
-    assert broken(worth_it, less, few) >= {"simplicity"}
+    assert solved(Inquiry.of(less, two)).cheapest is None
+    assert broken(worth_it, less, two) >= {"simplicity"}
     bare = with_policy(asked, simplicity_percent=0, simplicity_usd_per_configuration=more_usd + 0.01)
-    assert optimize(bare, few).monthly_cost_usd == cheapest.monthly_cost_usd
+    assert solved(Inquiry.of(bare, two)).cheapest is None
 
 
 def test_what_admits_more_is_never_dearer(plan: PlanReport) -> None:

@@ -122,9 +122,8 @@ def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, kee
     staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & (fitted.weight[TPOT, used] > 0)]
     of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
     counted.update(_by_name(pipelines(catalogs, *of_stages), fitted.group[staged]))
-    timed = np.flatnonzero(fitted.weight[TPOT] > 0)
-    run_with = (fitted.table.names[name][fitted.rows[timed]] for name in ("gpu", "engine", "engine_version"))
-    counted.update(_by_name(releases(fitted.calibration, *run_with), fitted.group[timed]))
+    run_with = (fitted.table.names[name][fitted.rows[used]] for name in ("gpu", "engine", "engine_version"))
+    counted.update(_by_name(releases(fitted.calibration, *run_with), fitted.group[used]))
     if keep:
         counted.update({group: int(count) for group, count in fitted.calibration.members(EVIDENCE).items()})
     return [

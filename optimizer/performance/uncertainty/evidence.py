@@ -2,8 +2,9 @@
 
 The calibration catalog counts, by metric, the measured groups of every GPU, model, and of the pairs: architecture and
 precision, architecture and engine, engine and kind of model, architecture and engine with dense or routed models. A
-prediction is calibrated where a token's time was measured for its GPU, by an engine that serves alike, and all pairs,
-otherwise estimated; whatever was not measured asks for a wider interval, and so do settings that are somebody else's.
+prediction is calibrated where a token's time was measured for its GPU and all pairs, and anything at all on that GPU by
+an engine that serves alike, otherwise estimated; whatever was not measured asks for a wider interval, and so do
+settings that are somebody else's.
 """
 
 from collections import Counter
@@ -47,7 +48,7 @@ PIPELINE: Final = "pipeline"
 """Names measured pipeline stages among the evidence."""
 
 RELEASE: Final = "release"
-"""Names the releases of engines under which a token was timed on a GPU, among the evidence."""
+"""Names the releases of engines under which anything was measured on a GPU, among the evidence."""
 
 OWN_DEPLOYMENT: Final = "measured on your own deployment"
 PUBLIC: Final = "model fitted to public measurements"
@@ -161,14 +162,14 @@ def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, 
 def unseen(catalogs: Catalogs, pairs: Pairs) -> Missing:
     """Whether nobody measured each row's GPU, model or pair, (n,), by metric and kind.
 
-    What a token takes on a GPU is told by engines that serve as the row's does, of its throughput by any.
+    Any engine tells what a token takes on a GPU, once one that serves as the row's does was measured there at all.
     """
     calibration = Calibration.of(catalogs.calibration)
     seen = frozenset(calibration.members(EVIDENCE))
     missing = {metric: unseen_among(seen, metric, pairs) for metric in METRICS}
-    timed = {(gpu, _serving(catalogs, era)) for gpu, era in _timed(calibration)}
+    run = {(gpu, _serving(catalogs, era)) for gpu, era in _run(calibration)}
     cards = Categorical.of(list(zip(pairs["gpu"][1], pairs["model_kind"][0], strict=True)))
-    missing[DECISIVE_METRIC]["gpu"] |= cards.passing(lambda card: (card[0], _serving(catalogs, card[1])) not in timed)
+    missing[DECISIVE_METRIC]["gpu"] |= cards.passing(lambda card: (card[0], _serving(catalogs, card[1])) not in run)
     return missing
 
 
@@ -236,7 +237,7 @@ def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
 
 
 def _card(catalogs: Catalogs, configuration: Configuration) -> str:
-    """A GPU on which nobody timed a token, or not with engines that serve as the configuration's does."""
+    """A GPU on which nobody timed a token, or nobody ran an engine that serves as the configuration's does."""
     gpu, seen = configuration.gpu, Calibration.of(catalogs.calibration).members(EVIDENCE)
     serving = known(catalogs.engines, configuration.engine, "engine").serving
     otherwise = group_name((DECISIVE_METRIC, "gpu", gpu)) in seen
@@ -244,7 +245,7 @@ def _card(catalogs: Catalogs, configuration: Configuration) -> str:
 
 
 class Setups(NamedTuple):
-    """In how many published setups what a token takes was measured on a GPU.
+    """In how many published setups anything was measured on a GPU.
 
     Attributes:
         alike: With engines that serve as the one in question does, whatever the model and precision.
@@ -258,20 +259,21 @@ class Setups(NamedTuple):
 def setups_measured(catalogs: Catalogs, gpu: str, engine: str) -> Setups:
     """What is known of a GPU under an engine."""
     calibration = Calibration.of(catalogs.calibration)
-    of_gpu = {era: count for (name, era), count in _timed(calibration).items() if name == gpu}
+    of_gpu = {era: count for (name, era), count in _run(calibration).items() if name == gpu}
     serving = known(catalogs.engines, engine, "engine").serving
     alike = sum(count for era, count in of_gpu.items() if _serving(catalogs, era) == serving)
     return Setups(int(alike), int(of_gpu.get(era_of(calibration, engine, ""), 0)))
 
 
-def _timed(calibration: Calibration) -> dict[tuple[str, str], float]:
-    """In how many groups a token was timed, by GPU and era of the engine."""
-    parts = {name: name.split("@") for name in calibration.members(EVIDENCE)}
-    return {
-        (gpu, era): calibration.lookup(EVIDENCE, name)
-        for name, (kind, gpu, era, *_) in parts.items()
-        if kind == RELEASE
+def _run(calibration: Calibration) -> dict[tuple[str, str], float]:
+    """In how many groups anything was measured, by GPU and era of the engine."""
+    of_releases = group_name((RELEASE, ""))
+    named = {
+        name.removeprefix(of_releases): count
+        for name, count in calibration.members(EVIDENCE).items()
+        if name.startswith(of_releases)
     }
+    return {(gpu, era): count for name, count in named.items() for gpu, _, era in (name.partition("@"),)}
 
 
 def _serving(catalogs: Catalogs, era: str) -> str | None:

@@ -22,8 +22,8 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     """The simplest plan that costs little more than a cheapest plan, or that one where none is simpler.
 
     Within the percentage it is the simplest in everything; beyond it, where fewer configurations are worth their
-    dollars, it is the cheapest of so few. Every replica holds at the mix that it is sent, as in the cheapest plan:
-    where one does not, its mix is predicted and the search is repeated.
+    dollars, it is the cheapest of so few, with no more places and instances than that plan. Every replica holds at the
+    mix that it is sent, as in the cheapest plan: where one does not, its mix is predicted and the search is repeated.
 
     Args:
         cheapest: The question, solved for the least cost.
@@ -58,9 +58,9 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
 def _worth_its_usd(
     cheapest: Answer, asked: Inquiry, keep: Sequence[Flags] | None, known: int
 ) -> tuple[Answer | None, bool]:
-    """The cheapest plan of the fewest configurations, fewer than are known, whose number is worth what it costs more.
+    """The cheapest plan of the fewest configurations, fewer than are known, that they make worth what it costs more.
 
-    And whether it is proven that none of fewer is.
+    Of those with no more places and instances than the cheapest has; and whether none of fewer is, proven.
     """
     all_proven = True
     for count in range(least_complexity(cheapest.formulation.problem).configurations, known):
