@@ -21,7 +21,7 @@ from optimizer.report.plan.running import deployments_in_short
 from optimizer.report.plan.schedule import schedule_in_short
 from optimizer.report.plan.sections import plan_answer, plan_sections
 
-MAX_LINES = {1: 22, 2: 29}
+MAX_LINES = {1: 22, 2: 27}
 """Lines with words of a plan with so many deployments."""
 MOST_LINES = 28
 """Of a page whose plan changes over the week or serves several workloads."""

@@ -46,7 +46,7 @@ PROOF_WORDS: Final = {
 }
 FEW: Final = 3
 """Names of a list that the policy is restated with."""
-SAID_ABOVE: Final = ("the scenario", "plans on machines of measured speed")
+SAID_ABOVE: Final = ("the scenario", "the plans considered", "plans on machines of measured speed")
 """What a bound holds of, where the first line says so."""
 REST: Final = "all of it: --verbose"
 PHRASE: Final = 40
