@@ -38,7 +38,7 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     if (kept := _running_on(cheapest, keep, most_usd)) is not None:
         return kept
     if asked.shown is not None:
-        most_usd = _most_usd(cheapest, asked.shown.configurations)
+        most_usd = allowed_usd(cheapest, asked.shown.configurations)
         return _beside(cheapest, asked, asked.shown, keep, most_usd, known_usd)
     if _as_simple_as_can_be(cheapest):
         return cheapest
@@ -52,7 +52,7 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     best = fewer or found
     if best is None:
         return replace(cheapest, simplicity_proven=proven and fewest)
-    return _in_place_of(cheapest, best, fewest if fewer else proven and fewest)
+    return in_place_of(cheapest, best, fewest if fewer else proven and fewest)
 
 
 def _worth_its_usd(
@@ -65,14 +65,14 @@ def _worth_its_usd(
     all_proven = True
     for count in range(least_complexity(cheapest.formulation.problem).configurations, known):
         search = partial(search_no_more, most=cheapest.complexity._replace(configurations=count))
-        found, proven = _holding(asked, keep, search, _most_usd(cheapest, count))
+        found, proven = _holding(asked, keep, search, allowed_usd(cheapest, count))
         all_proven = all_proven and proven
         if found is not None:
             return found, all_proven
     return None, all_proven
 
 
-def _most_usd(cheapest: Answer, configurations: int) -> float:
+def allowed_usd(cheapest: Answer, configurations: int) -> float:
     """What a plan of so many configurations may cost a month."""
     cost_usd, policy = cheapest.solution.cost_usd_per_month or 0.0, cheapest.inquiry.scenario.policy
     fewer = max(0, cheapest.complexity.configurations - configurations)
@@ -104,7 +104,7 @@ def _beside(
             if simpler is None:
                 break
             found = simpler
-    return cheapest if found is cheapest else _in_place_of(cheapest, found, proven=False)
+    return cheapest if found is cheapest else in_place_of(cheapest, found, proven=False)
 
 
 def _holding(
@@ -132,7 +132,7 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
     found = asked.solved_once(keep, most_usd)
     if found.solution.cost_usd_per_month is None or found.broken():
         return None
-    return replace(_in_place_of(cheapest, found, proven=True), kept=True)
+    return replace(in_place_of(cheapest, found, proven=True), kept=True)
 
 
 def _as_simple_as_can_be(answer: Answer) -> bool:
@@ -145,7 +145,7 @@ def _no_more(own: Complexity, most: Complexity) -> bool:
     return all(each <= allowed for each, allowed in zip(own, most, strict=True))
 
 
-def _in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
+def in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
     """A simpler plan, with what was proven of the cheapest, which it may be itself."""
     of_cheapest, own = cheapest.solution, found.solution
     dearer = (own.cost_usd_per_month or 0.0) > (of_cheapest.cost_usd_per_month or 0.0) * (1 + EQUAL_COST)
