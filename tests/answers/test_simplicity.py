@@ -1,5 +1,6 @@
-"""The plan shown is the simplest within a percentage of the cheapest, says what that costs, and stays while it may."""
+"""The plan shown is the simplest that costs little more than the cheapest, says so, and stays while it may."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -33,8 +34,14 @@ def few(catalogs: Catalogs) -> Catalogs:
 def patchwork(few: Catalogs, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """At some rate a small card beside large ones is cheapest, and as many of one kind cost little more."""
     folder = tmp_path_factory.mktemp("patchwork")
-    asked = (scenario(folder, rate=float(rate)).scenario for rate in range(4, 60))
-    return next(each for each in asked if solved(Inquiry.of(each, few)).cheapest is not None)
+    return next(each for each in by_rate(folder, 5) if solved(Inquiry.of(each, few)).cheapest is not None)
+
+
+def by_rate(folder: Path, percent: float) -> Iterator[Scenario]:
+    """The same at ever more requests, where simplicity is worth a percentage alone."""
+    for rate in range(4, 60):
+        asked = scenario(folder, rate=float(rate)).scenario
+        yield with_policy(asked, simplicity_percent=percent, simplicity_usd_per_configuration=0)
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +76,32 @@ def test_without_a_percentage_it_is_the_bare_optimum(patchwork: Scenario, few: C
     assert bare.simplicity.text == ""
     assert bare.monthly_cost_usd == bare.cheapest_usd == plan.cheapest_usd
     assert "proven optimal" in bare.explanation.summary
+
+
+def test_a_configuration_less_is_worth_its_dollars(catalogs: Catalogs, tmp_path: Path) -> None:
+    """Two large cards cost more than a large and a small one by over the percentage: dollars decide, and nothing where
+    the cheapest is asked for."""
+    two = world(catalogs, l4="0.60", l40s="1.00")
+    asked = with_policy(
+        scenario(tmp_path, rate=22.0).scenario, simplicity_percent=5, simplicity_usd_per_configuration=0
+    )
+    cheapest = optimize(asked, two)
+    assert cheapest.simplicity is not None
+    assert (cheapest.simplicity.cheapest, cheapest.simplicity.configurations) == (None, 2)
+    more_usd = (2 * 1.00 - 1.60) * 730
+    worth_it = optimize(with_policy(asked, simplicity_usd_per_configuration=more_usd + 0.01), two)
+    found, patchwork = facts(worth_it)
+    assert found.proven
+    assert (found.configurations, found.instances, patchwork.configurations) == (1, 2, 2)
+    assert worth_it.cheapest_usd == cheapest.monthly_cost_usd
+    assert float(found.premium_usd) == pytest.approx(more_usd)
+    assert found.premium_percent > found.percent
+    assert worth_it.verification.passed
+    less = with_policy(asked, simplicity_usd_per_configuration=more_usd - 0.02)
+    assert solved(Inquiry.of(less, two)).cheapest is None
+    assert broken(worth_it, less, two) >= {"simplicity"}
+    bare = with_policy(asked, simplicity_percent=0, simplicity_usd_per_configuration=more_usd + 0.01)
+    assert solved(Inquiry.of(bare, two)).cheapest is None
 
 
 def test_what_admits_more_is_never_dearer(plan: PlanReport) -> None:

@@ -66,7 +66,7 @@ def test_scripts_are_written_that_a_shell_can_read(optimizer: Command, plan: Pat
     said = optimizer("benchmark", str(plan), "--tool", tool, "--output", str(tmp_path / "runs"))
     assert said.code == 0, said.err
     names = sorted(path.name for path in (tmp_path / "runs").glob("[!.]*"))
-    assert names == ["README.md", "chat-rtx6000ada-runpod.sh", "run-all.sh"]
+    assert names == ["README.md", "chat-l40s-runpod.sh", "run-all.sh"]
     for name in names[1:]:
         subprocess.run(["bash", "-n", str(tmp_path / "runs" / name)], check=True)
     before = {name: (tmp_path / "runs" / name).read_bytes() for name in names}
@@ -93,12 +93,12 @@ def test_attempts_that_are_counted_together_have_files_and_seeds_of_their_own(
     fake = tmp_path / program
     fake.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n')
     fake.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "URL_CHAT_RTX6000ADA_RUNPOD": "http://HOST:1"}
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "URL_CHAT_L40S_RUNPOD": "http://HOST:1"}
     for attempt in ({}, {"ATTEMPT": "2"}):
         subprocess.run(["bash", str(folder / "run-all.sh")], env=environment | attempt, check=True)
     first, third = (tmp_path / "calls").read_text().splitlines()
     assert sorted(path.name for path in (folder / "results").iterdir()) == ["0", "2"]
-    assert "results/0/chat-rtx6000ada-runpod" in first
+    assert "results/0/chat-l40s-runpod" in first
     assert f"{seed.format(0)} " in first
     assert third == first.replace("results/0/", "results/2/").replace(seed.format(0), seed.format(2))
 
@@ -159,8 +159,8 @@ def test_so_few_requests_decide_nothing_and_it_is_said_how_many_would(
     ("changed", "said"),
     [
         ({"plan": "sha256:0123456789abcdef"}, "plan: measured sha256:0123456789abcdef, promised sha256:"),
-        ({"gpu": "h100-sxm"}, "GPU: measured h100-sxm, promised rtx6000ada"),
-        ({"gpu": "nobody's"}, "GPU: measured nobody's, promised rtx6000ada"),
+        ({"gpu": "h100-sxm"}, "GPU: measured h100-sxm, promised l40s"),
+        ({"gpu": "nobody's"}, "GPU: measured nobody's, promised l40s"),
         ({"weight_precision": "bf16"}, "weight precision: measured bf16, promised fp8"),
         ({"kv_precision": "fp8"}, "KV precision: measured fp8, promised bf16"),
         ({"tp": "2"}, "tensor parallel degree: measured 2, promised 1"),

@@ -28,7 +28,7 @@ from optimizer.report.export import as_json
 
 FASTER = 0.85
 ONLY_THAT_CARD = {
-    "gpus": {"allow": ["rtx6000ada"]},
+    "gpus": {"allow": ["l40s"]},
     "engines": ["vllm"],
     "precisions": ["fp8"],
     "providers": {"allow": ["runpod"]},
@@ -38,7 +38,7 @@ ROW = {
     "engine": "vllm",
     "engine_version": "",
     "model": "llama-3.1-8b",
-    "gpu": "rtx6000ada",
+    "gpu": "l40s",
     "tp": "1",
     "weight_precision": "fp8",
     "input_tokens": "1024",
@@ -121,7 +121,7 @@ def test_prediction_and_plan_move_alike(calibrate: Calibrate, catalogs: Catalogs
     """What plans ask of a replica at a rate is what `predict` says of it there, with own measurements as without."""
     assert calibrate({"load_type": "request_rate", "load_value": "2", "ttft_ms_mean": "150"}).code == 0
     frame = pd.DataFrame([ROW | {"load_type": "request_rate", "load_value": "2"}])
-    asked = Configuration("vllm", "llama-3.1-8b", "rtx6000ada", "fp8", "bf16", 1, 1)
+    asked = Configuration("vllm", "llama-3.1-8b", "l40s", "fp8", "bf16", 1, 1)
     mix = Mix(np.array([1024.0]), np.array([256.0]), np.array([1.0]), 0.0)
     tpot_ms = []
     for known in (catalogs, load_catalogs(tmp_path / "own")):
@@ -172,7 +172,7 @@ def test_a_run_above_the_capacity_tells_nothing(calibrate: Calibrate) -> None:
 def test_one_point_is_told_to_be_one(calibrate: Calibrate) -> None:
     said = calibrate({}, options=()).out
     assert "one point; a second, at another load, would show a slip" in said
-    assert "other models on rtx6000ada" in said
+    assert "other models on l40s" in said
 
 
 def test_a_prediction_says_that_it_rests_on_own_measurements(
@@ -198,7 +198,7 @@ def test_a_point_that_the_others_do_not_lead_one_to_expect_is_named(calibrate: C
 def test_an_older_era_moves_no_plan_and_says_so(calibrate: Calibrate, tmp_path: Path, catalogs: Catalogs) -> None:
     told = json.loads(calibrate({"engine_version": "0.5.0"}).out)
     assert any("are not moved by it" in remark for remark in told["remarks"])
-    asked = [Configuration("vllm", "llama-3.1-8b", "rtx6000ada", "fp8", "bf16", 1, 1)]
+    asked = [Configuration("vllm", "llama-3.1-8b", "l40s", "fp8", "bf16", 1, 1)]
     own = load_catalogs(tmp_path / "own")
     assert margins(own, asked, 0.9) == margins(catalogs, asked, 0.9)
 
@@ -220,12 +220,12 @@ def test_own_constants_and_factors_made_with_others_do_not_mix(
 
 
 def test_measurements_replace_those_of_before(calibrate: Calibrate, tmp_path: Path) -> None:
-    assert calibrate({}, {"gpu": "l4", "tpot_ms_mean": "40"}).code == 0
+    assert calibrate({}, {"gpu": "a10g", "tpot_ms_mean": "40"}).code == 0
     first = (tmp_path / "own" / "calibration.csv").read_text()
     assert calibrate({}).code == 0
     second = (tmp_path / "own" / "calibration.csv").read_text()
-    assert "@l4" in first
-    assert "@l4" not in second
+    assert "@a10g" in first
+    assert "@a10g" not in second
 
 
 @pytest.mark.parametrize(("parameter", "value"), [(FACTOR, 0.0), (FACTOR, float("nan")), (WIDTH, 1.5), (WIDTH, 0.0)])

@@ -316,13 +316,9 @@ def test_an_engine_whose_metrics_nobody_recorded_is_refused_until_somebody_says_
 
 def test_the_forms_for_people_say_the_same(watch: Watch) -> None:
     text = ten_minutes(watch, replace(AS_PLANNED, input_tokens=1400), options=())
-    assert text.out.startswith(
-        "chat-rtx6000ada-runpod of the plan for chat-8b does not run as planned: 5 within, 1 drifted."
-    )
+    assert text.out.startswith("chat-l40s-runpod of the plan for chat-8b does not run as planned: 5 within, 1 drifted.")
     markdown = ten_minutes(watch, AS_PLANNED, options=("--format", "markdown"))
-    assert markdown.out.startswith(
-        "# Watch\n\nchat-rtx6000ada-runpod of the plan for chat-8b runs as planned: 6 within."
-    )
+    assert markdown.out.startswith("# Watch\n\nchat-l40s-runpod of the plan for chat-8b runs as planned: 6 within.")
 
 
 @st.composite

@@ -20,7 +20,14 @@ from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import engine_settings
 from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.setup import Configuration, gather
-from optimizer.performance.uncertainty.evidence import EVIDENCE, PIPELINE, not_measured, pipeline_measured, pipelines
+from optimizer.performance.uncertainty.evidence import (
+    EVIDENCE,
+    PIPELINE,
+    not_measured,
+    pipeline_measured,
+    pipelines,
+    setups_measured,
+)
 from optimizer.plan.question.inquiry import Inquiry
 
 SMALL = ("a100-40-sxm", "a100-80-sxm", "a100-80-pcie", "l4", "a10g", "l40s", "t4", "rtx4090", "rtx5090", "rtx6000ada")
@@ -181,3 +188,26 @@ def test_stages_count_as_measured_where_tokens_were_timed(catalogs: Catalogs) ->
     evidence = Calibration.of(catalogs.calibration).members(EVIDENCE)
     assert {name for name in evidence if name.startswith(PIPELINE)} == set(counted)
     assert not any(name.startswith(f"{PIPELINE}@tensorrt-llm") for name in evidence)
+
+
+def test_a_card_is_measured_by_engines_that_serve_alike(catalogs: Catalogs) -> None:
+    """The catalog's evidence, counted again: one request at a time on a card tells nothing of a batch there."""
+    frame = shipped_measurements().astype(str)
+    alike = {engine.name: engine.serving for engine in catalogs.engines.values()}
+    batched = set(frame["gpu"][frame["engine"].map(alike) == "continuous_batching"])
+    alone = set(frame["gpu"][frame["engine"].map(alike) == "one_request"]) - batched
+    assert {"rtx6000ada", "a6000"} <= alone
+    for gpu in sorted({*batched, *alone} & {*catalogs.gpus}):
+        assert (setups_measured(catalogs, gpu, "vllm").alike > 0) == (gpu in batched), gpu
+    on_it = Configuration("vllm", "llama-3.1-8b", "rtx6000ada", "fp8", "bf16", 1, 1)
+    assert not_measured(catalogs, on_it) == ["rtx6000ada with continuous batching"]
+    assert not_measured(catalogs, on_it._replace(gpu="l40s")) == []
+    one_by_one = on_it._replace(engine="llama.cpp", precision="q4_k_m", kv_precision="fp16")
+    assert not_measured(catalogs, one_by_one) == []
+
+
+def test_releases_that_behave_as_todays_are_counted_apart(catalogs: Catalogs) -> None:
+    """GH200 was measured with vLLM and TensorRT-LLM of 2024 alone, L4 with vLLM of this year."""
+    assert setups_measured(catalogs, "gh200-96", "tensorrt-llm").of_release == 0
+    assert setups_measured(catalogs, "gh200-96", "tensorrt-llm").alike > 10
+    assert setups_measured(catalogs, "l4", "vllm").of_release > 0

@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 from support.asking import CHAT, few_offers
+from support.scenarios import with_policy
 
 from optimizer.answers.optimize import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.restating import restated, worked_on_in
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.batches import at_best_hours, solved_at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.verify.verify import verify
 
@@ -30,7 +31,7 @@ def batch(**due: Any) -> Scenario:
 
 
 def cost(inquiry: Inquiry) -> float:
-    found = solved(inquiry).solution.cost_usd_per_month
+    found = solved_for_least_cost(inquiry).solution.cost_usd_per_month
     return float("inf") if found is None else found
 
 
@@ -44,6 +45,22 @@ def test_no_other_number_of_hours_costs_less(few: Catalogs) -> None:
     best = cost(at_best_hours(inquiry))
     assert best == pytest.approx(min(each), rel=2e-3)
     assert best < each[-1], "fewer hours on full machines cost less than all five"
+
+
+def test_other_hours_stand_where_that_is_simpler_for_little_more(few: Catalogs) -> None:
+    """One card for four hours instead of two for one; the cheapest hours stay what bounds it."""
+    asked = Inquiry.of(batch(), few)
+    cheapest, simpler = solved(at_best_hours(asked)), solved_at_best_hours(asked)
+    assert simpler.cheapest is not None
+    assert simpler.complexity < cheapest.complexity
+    least = simpler.cheapest.solution.cost_usd_per_month
+    assert least == (cheapest.cheapest or cheapest).solution.cost_usd_per_month
+    assert simpler.solution.bound_usd_per_month == pytest.approx(least)
+    done = simpler.inquiry.scenario
+    assert done.workloads[0].stated_as != cheapest.inquiry.scenario.workloads[0].stated_as
+    assert verify(done, few, read_back(simpler)).passed
+    bare = asked.changed(with_policy(asked.scenario, simplicity_percent=0))
+    assert solved_at_best_hours(bare).solution.cost_usd_per_month == pytest.approx(least)
 
 
 def test_a_plan_says_in_which_hours_and_is_held_to_the_whole_batch(few: Catalogs) -> None:

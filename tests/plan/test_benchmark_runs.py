@@ -89,7 +89,7 @@ def test_vllm_sends_lengths_rate_and_gaps_as_promised(runs: Runs) -> None:
     assert value(given, "--num-prompts") == str(bursty.requests)
     said = dict(word.split("=", 1) for word in given[given.index("--metadata") + 1 :])
     assert said["plan"] == "sha256:0"
-    assert (said["gpu"], said["num_gpus"], said["tp"], said["pp"]) == ("rtx6000ada", "1", "1", "1")
+    assert (said["gpu"], said["num_gpus"], said["tp"], said["pp"]) == ("l40s", "1", "1", "1")
     assert (said["workload"], said["class"], said["weight_precision"]) == ("chat", "1024x256", "fp8")
 
 

@@ -247,6 +247,6 @@ def test_over_standard_streams_nothing_but_the_protocol_is_written() -> None:
             process.stdin.flush()
             answer = json.loads(process.stdout.readline())
             assert answer["id"] == number
-        assert answer["result"]["structuredContent"]["summary"].endswith("1× rtx6000ada fp8 (runpod).")
+        assert answer["result"]["structuredContent"]["summary"].endswith("1× l40s fp8 (runpod).")
         process.stdin.close()
         assert (process.stdout.read(), process.stderr.read(), process.wait(30)) == ("", "", 0)

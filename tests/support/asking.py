@@ -191,7 +191,8 @@ ASKS_NOTHING: Final = frozenset(
         "workloads[].users_in", "workloads[].network_ms",
         "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
         "policy.grid", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",
-        "policy.migration.in_force", "policy.simplicity_percent", "policy.per_second",
+        "policy.migration.in_force", "policy.simplicity_percent",
+        "policy.simplicity_usd_per_configuration", "policy.per_second",
     }
 )  # fmt: skip
 """The schema's other fields, as they stand here and again, with reasons, beside the registry."""

@@ -18,7 +18,14 @@ from optimizer.performance.fit.cross_validation import held_out_errors
 from optimizer.performance.fit.fitting import FIT, MOST_DEVIATIONS, FitProblem, log_errors, prior_of
 from optimizer.performance.measured.measured import points, repeat_noise
 from optimizer.performance.physics.constants import rounded
-from optimizer.performance.uncertainty.evidence import EVIDENCE, PAIRED, measured_groups, named_pairs, pipelines
+from optimizer.performance.uncertainty.evidence import (
+    EVIDENCE,
+    PAIRED,
+    measured_groups,
+    named_pairs,
+    pipelines,
+    releases,
+)
 from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, REPEAT_NOISE, UNSEEN
 from optimizer.performance.uncertainty.own_updates import OWN_SOURCE
 
@@ -114,14 +121,20 @@ def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, kee
     # pipeline stages count where tokens were timed: a throughput with everything sent at once promises no latency
     staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & (fitted.weight[TPOT, used] > 0)]
     of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
-    held = set(zip(pipelines(catalogs, *of_stages), fitted.group[staged], strict=True))
-    counted.update(Counter(name for name, _ in held))
+    counted.update(_by_name(pipelines(catalogs, *of_stages), fitted.group[staged]))
+    run_with = (fitted.table.names[name][fitted.rows[used]] for name in ("gpu", "engine", "engine_version"))
+    counted.update(_by_name(releases(fitted.calibration, *run_with), fitted.group[used]))
     if keep:
         counted.update({group: int(count) for group, count in fitted.calibration.members(EVIDENCE).items()})
     return [
         entry(origin, EVIDENCE, group, counted[group], unit="measured groups", method="counted")
         for group in sorted(counted)
     ]
+
+
+def _by_name(names: Sequence[str], group: Names) -> Counter[str]:
+    """In how many groups each name occurs."""
+    return Counter(name for name, _ in set(zip(names, group, strict=True)))
 
 
 def interval_rows(

@@ -15,6 +15,8 @@ UNITS: Final = {"memory_utilization": "share", "max_num_seqs": "sequences", "max
 """The one unit that each setting is written in."""
 
 Count = Annotated[int, Field(ge=1)]
+Serving = Literal["continuous_batching", "one_request"]
+"""How an engine serves: what it takes for a token when one request runs tells little of it in a batch that changes."""
 
 
 class EngineSettings(NamedTuple):
@@ -42,7 +44,9 @@ class Engine(Strict):
     """Precision schemes it can load."""
     kv_precisions: tuple[str, ...]
     plannable: bool
-    """Whether plans consider it; false for engines that serve one request at a time."""
+    """Whether plans consider it."""
+    serving: Serving = "continuous_batching"
+    """Engines that serve alike are evidence for each other on a GPU."""
     memory_utilization: Annotated[float, Field(gt=0, le=1)]
     """Share of usable memory the engine takes by default."""
     max_num_seqs: Count

@@ -97,7 +97,7 @@ def _predicted(
 ) -> dict[str, Names]:
     """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
     calibration = Calibration.of(catalogs.calibration)
-    missing = _missing(table, rows, catalogs, calibration, foreign=foreign)
+    missing = _missing(table, rows, catalogs, foreign=foreign)
     own = OwnPredictions.of(table, rows, catalogs)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
     guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration)
@@ -172,14 +172,12 @@ def _values(
     return columns, loads, served.utilization
 
 
-def _missing(
-    table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration, *, foreign: bool
-) -> Missing:
+def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, foreign: bool) -> Missing:
     """What nobody measured about each predictable row, and whether its settings are somebody else's."""
     names = {name: table.names[name][rows] for name in PAIRED}
     slow = host_linked(catalogs, names["gpu"], table.layout["tp"][rows])
     everywhere = {HOST_LINK: slow, AUTHOR: np.full(len(rows), foreign)}
-    return with_everywhere(unseen(calibration, named_pairs(catalogs, **names)), **everywhere)
+    return with_everywhere(unseen(catalogs, named_pairs(catalogs, **names)), **everywhere)
 
 
 def _guessed_stages(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> Flags:

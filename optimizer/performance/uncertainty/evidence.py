@@ -2,14 +2,15 @@
 
 The calibration catalog counts, by metric, the measured groups of every GPU, model, and of the pairs: architecture and
 precision, architecture and engine, engine and kind of model, architecture and engine with dense or routed models. A
-prediction is calibrated where a token's time was measured for its GPU and all pairs, otherwise estimated; whatever was
-not measured asks for a wider interval, and so do settings that are somebody else's.
+prediction is calibrated where a token's time was measured for its GPU and all pairs, and anything at all on that GPU by
+an engine that serves alike, otherwise estimated; whatever was not measured asks for a wider interval, and so do
+settings that are somebody else's.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
+from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.own import PLANNING_LOAD, SAME, DeploymentName, OwnRows, deployment_names
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import HOST_LINKS, Configuration, categorical
@@ -44,6 +46,9 @@ HOST_LINK: Final = "host_link"
 
 PIPELINE: Final = "pipeline"
 """Names measured pipeline stages among the evidence."""
+
+RELEASE: Final = "release"
+"""Names the releases of engines under which anything was measured on a GPU, among the evidence."""
 
 OWN_DEPLOYMENT: Final = "measured on your own deployment"
 PUBLIC: Final = "model fitted to public measurements"
@@ -85,7 +90,7 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     kinds = Categorical.joined(*categorical(configurations, _DECISIVE_FIELDS).values())
     # kind -> its fields, one column each
     fields = {name: [kind[at] for kind in kinds.categories] for at, name in enumerate(_DECISIVE_FIELDS)}
-    missing = unseen(calibration, named_pairs(catalogs, **{name: fields[name] for name in PAIRED}))
+    missing = unseen(catalogs, named_pairs(catalogs, **{name: fields[name] for name in PAIRED}))
     degrees = np.array(fields["tensor_parallel"], dtype=np.float64)
     slow = host_linked(catalogs, fields["gpu"], degrees, fields["link"])
     missing = with_everywhere(missing, **{HOST_LINK: slow})
@@ -154,10 +159,18 @@ def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, 
     }
 
 
-def unseen(calibration: Calibration, pairs: Pairs) -> Missing:
-    """Whether nobody measured each row's GPU, model or pair, (n,), by metric and kind."""
+def unseen(catalogs: Catalogs, pairs: Pairs) -> Missing:
+    """Whether nobody measured each row's GPU, model or pair, (n,), by metric and kind.
+
+    Any engine tells what a token takes on a GPU, once one that serves as the row's does was measured there at all.
+    """
+    calibration = Calibration.of(catalogs.calibration)
     seen = frozenset(calibration.members(EVIDENCE))
-    return {metric: unseen_among(seen, metric, pairs) for metric in METRICS}
+    missing = {metric: unseen_among(seen, metric, pairs) for metric in METRICS}
+    run = {(gpu, _serving(catalogs, era)) for gpu, era in _run(calibration)}
+    cards = Categorical.of(list(zip(pairs["gpu"][1], pairs["model_kind"][0], strict=True)))
+    missing[DECISIVE_METRIC]["gpu"] |= cards.passing(lambda card: (card[0], _serving(catalogs, card[1])) not in run)
+    return missing
 
 
 def unseen_among(seen: frozenset[str], metric: str, pairs: Pairs) -> dict[str, Flags]:
@@ -202,7 +215,7 @@ def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> F
     """Whether something decisive about each configuration was never measured, (n,)."""
     kinds = Categorical.joined(*categorical(configurations, PAIRED).values())
     pairs = named_pairs(catalogs, *([kind[at] for kind in kinds.categories] for at in range(len(PAIRED))))
-    never: Flags = kinds.by_row(estimated(unseen(Calibration.of(catalogs.calibration), pairs)), np.bool_)
+    never: Flags = kinds.by_row(estimated(unseen(catalogs, pairs)), np.bool_)
     # what was measured of one's own counts as measured stages, too
     return ~pipeline_measured(catalogs, configurations) | never & ~own_measured(catalogs, configurations)
 
@@ -212,20 +225,69 @@ def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     if own_measured(catalogs, [configuration])[0]:
         return []
     pairs = named_pairs(catalogs, **{name: [getattr(configuration, name)] for name in PAIRED})
-    missing = unseen(Calibration.of(catalogs.calibration), pairs)[DECISIVE_METRIC]
+    missing = unseen(catalogs, pairs)[DECISIVE_METRIC]
     unknown = [kind for kind in pairs if kind in DECISIVE and missing[kind][0]]
     # where the engine or the GPU is new, so is every combination with it
     told = [kind for kind in unknown if kind != "cell" or unknown == ["cell"]]
     columns = {kind: (left[0], right[0]) for kind, (left, right) in pairs.items()}
-    found = [columns[kind][1] if kind == "gpu" else "{1} on {0}".format(*columns[kind]) for kind in told]
+    found = [_card(catalogs, configuration) if kind == "gpu" else "{1} on {0}".format(*columns[kind]) for kind in told]
     if not pipeline_measured(catalogs, [configuration])[0]:
         found.append(f"pipeline stages with {configuration.engine} on {catalogs.gpus[configuration.gpu].architecture}")
     return found
 
 
-def setups_measured(catalogs: Catalogs, gpu: str) -> int:
-    """In how many setups what a token takes was measured on a GPU, whatever the engine, model and precision."""
-    return int(Calibration.of(catalogs.calibration).members(EVIDENCE).get(group_name((DECISIVE_METRIC, "gpu", gpu)), 0))
+def _card(catalogs: Catalogs, configuration: Configuration) -> str:
+    """A GPU on which nobody timed a token, or nobody ran an engine that serves as the configuration's does."""
+    gpu, seen = configuration.gpu, Calibration.of(catalogs.calibration).members(EVIDENCE)
+    serving = known(catalogs.engines, configuration.engine, "engine").serving
+    otherwise = group_name((DECISIVE_METRIC, "gpu", gpu)) in seen
+    return f"{gpu} with {serving.replace('_', ' ')}" if otherwise else gpu
+
+
+class Setups(NamedTuple):
+    """In how many published setups anything was measured on a GPU.
+
+    Attributes:
+        alike: With engines that serve as the one in question does, whatever the model and precision.
+        of_release: With releases of that engine that behave as the one that plans assume.
+    """
+
+    alike: int
+    of_release: int
+
+
+def setups_measured(catalogs: Catalogs, gpu: str, engine: str) -> Setups:
+    """What is known of a GPU under an engine."""
+    calibration = Calibration.of(catalogs.calibration)
+    of_gpu = {era: count for (name, era), count in _run(calibration).items() if name == gpu}
+    serving = known(catalogs.engines, engine, "engine").serving
+    alike = sum(count for era, count in of_gpu.items() if _serving(catalogs, era) == serving)
+    return Setups(int(alike), int(of_gpu.get(era_of(calibration, engine, ""), 0)))
+
+
+def _run(calibration: Calibration) -> dict[tuple[str, str], float]:
+    """In how many groups anything was measured, by GPU and era of the engine."""
+    of_releases = group_name((RELEASE, ""))
+    named = {
+        name.removeprefix(of_releases): count
+        for name, count in calibration.members(EVIDENCE).items()
+        if name.startswith(of_releases)
+    }
+    return {(gpu, era): count for name, count in named.items() for gpu, _, era in (name.partition("@"),)}
+
+
+def _serving(catalogs: Catalogs, era: str) -> str | None:
+    """How the engine of an era serves; None where no catalog holds it any more."""
+    engine = catalogs.engines.get(era.partition(":")[0])
+    return None if engine is None else engine.serving
+
+
+def releases(calibration: Calibration, gpu: Column, engine: Column, version: Column) -> list[str]:
+    """What the releases of each row's engine that behave alike, on its GPU, are called among the evidence."""
+    kinds = Categorical.of(list(zip(gpu, engine, version, strict=True)))
+    return list(
+        kinds.by_row([group_name((RELEASE, g, era_of(calibration, e, v))) for g, e, v in kinds.categories], object)
+    )
 
 
 def measured_groups(metric: str, pairs: Pairs, group: Sequence[str]) -> dict[str, int]:

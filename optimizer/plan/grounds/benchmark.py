@@ -44,15 +44,19 @@ def first_benchmark(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet
         configuration=configuration_of(runs[0]),
         command=commands_of(mine),
         settles=f"{d.workload}: speed of {configuration_of(runs[0])}",
-        text=f"{load_in_words(mine)}: {duty}{_thin_evidence(catalogs, d.gpu)}",
+        text=f"{load_in_words(mine)}: {duty}{_thin_evidence(catalogs, d.gpu, d.engine)}",
     )
 
 
-def _thin_evidence(catalogs: Catalogs, gpu: str) -> str:
-    """How little was published of a card on which something was; its other speeds are those of cards like it."""
-    setups = setups_measured(catalogs, gpu)
-    published = "1 published setup" if setups == 1 else f"{setups} published setups"
-    return f"; {gpu} is known by {published}, whatever the engine" if 0 < setups < FEW_SETUPS else ""
+def _thin_evidence(catalogs: Catalogs, gpu: str, engine: str) -> str:
+    """How little was published of a card under engines like this one, or of this one as it is; the rest is learnt from
+    cards and releases like it."""
+    setups = setups_measured(catalogs, gpu, engine)
+    if setups.alike == 0 or (setups.alike >= FEW_SETUPS and setups.of_release > 0):
+        return ""
+    newest = "none" if setups.of_release == 0 else f"{setups.of_release}"
+    published = "1 published setup" if setups.alike == 1 else f"{setups.alike} published setups"
+    return f"; {gpu} is known by {published}, {newest} with {engine} as it is today"
 
 
 def configuration_of(run: BenchmarkRun) -> str:

@@ -144,10 +144,12 @@ def _unmixed_for_loss(answer: Answer) -> str:
 
 
 def _simpler(answer: Answer) -> str:
-    """What the percentage for simplicity admits and nobody ruled out."""
-    percent = answer.inquiry.scenario.policy.simplicity_percent
+    """What may cost more for being simple and nobody ruled out."""
+    policy = answer.inquiry.scenario.policy
+    a_configuration = f"${exactly(policy.simplicity_usd_per_configuration)} for each configuration less"
     unproven = (
-        f"simpler plans within {exactly(percent)} % of the cheapest that the search had not ruled out when it ended"
+        f"simpler plans within {exactly(policy.simplicity_percent)} % of the cheapest, or {a_configuration}, that the "
+        "search had not ruled out when it ended"
     )
     return "" if answer.simplicity_proven else unproven
 

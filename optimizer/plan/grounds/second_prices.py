@@ -31,7 +31,7 @@ def _of_instances(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator
                 yield (
                     f"{offer.gpu_count}×{offer.gpu} at {offer.provider}: {_who(catalogs, check)} says "
                     f"${check.usd_per_gpu_hour:,.2f} a GPU-hour on {check.as_of}, {abs(difference):.0%} "
-                    f"{'more' if difference > 0 else 'less'} than the ${planned:,.2f} planned with: ask for a quote"
+                    f"{'more' if difference > 0 else 'less'} than the ${planned:,.2f} planned with"
                 )
 
 

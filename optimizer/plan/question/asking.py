@@ -7,14 +7,14 @@ change or a sweep, are of the question as it was decided.
 from collections.abc import Callable
 
 from optimizer.inputs.requirements.avoided import avoided, kept_to
-from optimizer.plan.question.batches import at_best_hours
+from optimizer.plan.question.batches import at_best_hours, solved_at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import solved, solved_for_least_cost
+from optimizer.plan.question.solving import solved_for_least_cost
 
 
 def answered(inquiry: Inquiry) -> Answer:
     """The simplest plan that is as good as cheapest, of the first question that has one."""
-    return first_with_a_plan(inquiry, lambda asked: solved(at_best_hours(asked)))
+    return first_with_a_plan(inquiry, solved_at_best_hours)
 
 
 def decided(inquiry: Inquiry) -> Inquiry:

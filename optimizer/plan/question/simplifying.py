@@ -1,7 +1,8 @@
-"""The simplest plan that is as good as the cheapest: among those within a percentage of its cost, a second question.
+"""The simplest plan that is as good as the cheapest: among those that cost little more, a second question.
 
-What is proven of the cheapest plan stays as it is; the plan in its place says what it is dearer, and why. For an answer
-beside a plan it does to have no more to operate than that plan, which is one question more and mostly none.
+Little is a percentage, or so many dollars a month for each configuration less, if that is more. What is proven of the
+cheapest plan stays as it is; the plan in its place says what it is dearer, and why. For an answer beside a plan it does
+to have no more to operate than that plan, which is one question more and mostly none.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,11 @@ MOST_ROUNDS = 4
 
 
 def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd: float | None = None) -> Answer:
-    """The simplest plan within the policy's percentage of a cheapest plan, or that one where none is simpler.
+    """The simplest plan that costs little more than a cheapest plan, or that one where none is simpler.
 
-    Every replica holds at the mix that it is sent, as in the cheapest plan: where one does not, its mix is predicted
-    and the search is repeated.
+    Within the percentage it is the simplest in everything; beyond it, where fewer configurations are worth their
+    dollars, it is the cheapest of so few, with no more places and instances than that plan. Every replica holds at the
+    mix that it is sent, as in the cheapest plan: where one does not, its mix is predicted and the search is repeated.
 
     Args:
         cheapest: The question, solved for the least cost.
@@ -36,6 +38,7 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     if (kept := _running_on(cheapest, keep, most_usd)) is not None:
         return kept
     if asked.shown is not None:
+        most_usd = allowed_usd(cheapest, asked.shown.configurations)
         return _beside(cheapest, asked, asked.shown, keep, most_usd, known_usd)
     if _as_simple_as_can_be(cheapest):
         return cheapest
@@ -44,8 +47,37 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     search = partial(search_simplest, known=cheapest.complexity, break_ties=not asked.any_of_equals)
     found, proven = _holding(asked, keep, search, most_usd)
     if found is None or found.complexity >= cheapest.complexity:
-        return replace(cheapest, simplicity_proven=proven and found is None)
-    return _in_place_of(cheapest, found, proven)
+        found, proven = None, proven and found is None
+    fewer, fewest = _worth_its_usd(cheapest, asked, keep, (found or cheapest).complexity.configurations)
+    best = fewer or found
+    if best is None:
+        return replace(cheapest, simplicity_proven=proven and fewest)
+    return in_place_of(cheapest, best, fewest if fewer else proven and fewest)
+
+
+def _worth_its_usd(
+    cheapest: Answer, asked: Inquiry, keep: Sequence[Flags] | None, known: int
+) -> tuple[Answer | None, bool]:
+    """The cheapest plan of the fewest configurations, fewer than are known, that they make worth what it costs more.
+
+    Of those with no more places and instances than the cheapest has; and whether none of fewer is, proven.
+    """
+    all_proven = True
+    for count in range(least_complexity(cheapest.formulation.problem).configurations, known):
+        search = partial(search_no_more, most=cheapest.complexity._replace(configurations=count))
+        found, proven = _holding(asked, keep, search, allowed_usd(cheapest, count))
+        all_proven = all_proven and proven
+        if found is not None:
+            return found, all_proven
+    return None, all_proven
+
+
+def allowed_usd(cheapest: Answer, configurations: int) -> float:
+    """What a plan of so many configurations may cost a month."""
+    cost_usd, policy = cheapest.solution.cost_usd_per_month or 0.0, cheapest.inquiry.scenario.policy
+    fewer = max(0, cheapest.complexity.configurations - configurations)
+    by_percent = cost_usd * policy.simplicity_percent / 100
+    return cost_usd + (max(by_percent, fewer * policy.simplicity_usd_per_configuration) if by_percent else 0.0)
 
 
 def _beside(
@@ -72,7 +104,7 @@ def _beside(
             if simpler is None:
                 break
             found = simpler
-    return cheapest if found is cheapest else _in_place_of(cheapest, found, proven=False)
+    return cheapest if found is cheapest else in_place_of(cheapest, found, proven=False)
 
 
 def _holding(
@@ -100,7 +132,7 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
     found = asked.solved_once(keep, most_usd)
     if found.solution.cost_usd_per_month is None or found.broken():
         return None
-    return replace(_in_place_of(cheapest, found, proven=True), kept=True)
+    return replace(in_place_of(cheapest, found, proven=True), kept=True)
 
 
 def _as_simple_as_can_be(answer: Answer) -> bool:
@@ -113,7 +145,7 @@ def _no_more(own: Complexity, most: Complexity) -> bool:
     return all(each <= allowed for each, allowed in zip(own, most, strict=True))
 
 
-def _in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
+def in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
     """A simpler plan, with what was proven of the cheapest, which it may be itself."""
     of_cheapest, own = cheapest.solution, found.solution
     dearer = (own.cost_usd_per_month or 0.0) > (of_cheapest.cost_usd_per_month or 0.0) * (1 + EQUAL_COST)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
 from optimizer.inputs.scenario.policy import Policy
+from optimizer.plan.readback.summary import offer_of
 from optimizer.plan.record.fields import cents
 from optimizer.plan.record.fleet import Costs, Deployment, PlannedFleet, Purchase
 
@@ -13,7 +14,8 @@ from optimizer.plan.record.fleet import Costs, Deployment, PlannedFleet, Purchas
 def costs(fleet: PlannedFleet, policy: Policy) -> Costs:
     """The bill by kind; storage and egress are not priced where none is asked for, and say so."""
     purchases = fleet.purchases
-    by_use = [_by_use(fleet, d, policy) for d in fleet.deployments]
+    idle_share = {p.offer: Decimal(p.idle_gpus) / p.gpus for p in purchases}
+    by_use = [_by_use(fleet, d, idle_share[offer_of(d)], policy) for d in fleet.deployments]
     storage = _sum(_exact(p.instance_hours_per_month) * p.storage_usd_per_hour for p in purchases)
     egress = [d.egress_usd for d in fleet.deployments if d.egress_usd is not None]
     return Costs(
@@ -71,14 +73,15 @@ class _ByUse(NamedTuple):
     unused: Decimal
 
 
-def _by_use(fleet: PlannedFleet, d: Deployment, policy: Policy) -> _ByUse:
+def _by_use(fleet: PlannedFleet, d: Deployment, idle_share: Decimal, policy: Policy) -> _ByUse:
     """From the limit to the load: replicas as fast as predicted, at the bound, with the reserve, and as they are used.
 
     Each is a share of the same money, over all hours of the month. With u the share that is used of what replicas
     sustain at the bound, k of the rate at the bound in the predicted one, and m the utilization that the policy allows:
-    u·k, u·(1 − k), u·(1/m − 1) as far as that is free, and the rest.
+    u·k, u·(1 − k), u·(1/m − 1) as far as that is free, and the rest. Of what is paid for GPUs that idle each deployment
+    on an offer bears the same share as of all that is bought there.
     """
-    working = (d.monthly_cost_usd - (d.egress_usd or 0)) * d.replicas * d.gpus_per_replica / d.total_gpus
+    working = (d.monthly_cost_usd - (d.egress_usd or 0)) * (1 - idle_share)
     # replica hours of a month by period, then the busy ones
     running = [item.replicas * period.hours_per_month for item, period in zip(d.schedule, fleet.periods, strict=True)]
     busy = sum(hours * item.utilization for hours, item in zip(running, d.schedule, strict=True))

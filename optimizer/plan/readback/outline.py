@@ -56,13 +56,14 @@ def _gpus(answer: Answer, use: Use) -> list[int]:
 
 
 def _placements(answer: Answer, bill: Purchase, uses: Sequence[Use]) -> Iterator[Placement]:
-    """What runs on one offer with its part of the bill; idle GPUs are put to the last."""
+    """What runs on one offer, each with a part of the bill by the GPU hours of its replicas in a week.
+
+    Hours in which a shared GPU idles are so paid for by all in proportion to use. Idle GPUs, which are whole, are
+    counted with the last.
+    """
     gpus, hours = [_gpus(answer, use) for use in uses], hours_of_week(answer)
-    # GPU hours of a week for each deployment, then all that are paid for
     gpu_hours = [sum(n * h for n, h in zip(by_period, hours, strict=True)) for by_period in gpus]
-    paid = bill.gpus // bill.instances * sum(item.instances * hours[item.period] for item in bill.schedule)
-    parts = _split(bill.monthly_cost_usd, [*gpu_hours[:-1], paid - sum(gpu_hours[:-1])])
-    for use, by_period, part in zip(uses, gpus, parts, strict=True):
+    for use, by_period, part in zip(uses, gpus, _split(bill.monthly_cost_usd, gpu_hours), strict=True):
         idle = bill.idle_gpus if use is uses[-1] else 0
         yield _placement(answer, use, bill.schedule[use.busiest].instances, by_period[use.busiest] + idle, part)
 

@@ -78,13 +78,13 @@ class Simplicity(Strict):
     """How simple the plan is, and what that costs."""
 
     percent: Figure
-    """By so much it may be dearer than the cheapest."""
+    """By so much it may be dearer than the cheapest, or by the policy's dollars for each configuration less."""
     premium_usd: Usd
     premium_percent: Figure
     """Over the cheapest plan; 0 where the plan is the cheapest."""
     proven: bool
-    """Whether no plan within the percentage has fewer configurations, then providers and regions, then instances, nor
-    as few and costs less."""
+    """Whether no plan that costs so little more has fewer configurations, then, within the percentage, providers and
+    regions, then instances, nor as few and costs less."""
     configurations: int
     providers: int
     """Of machines and of hosted APIs."""
@@ -169,7 +169,8 @@ class PlanReport(Strict):
     """The question in words: a line for each workload, with the arithmetic where it stated no rate; then the policy."""
     outcome: Outcome
     monthly_cost_usd: Usd | None
-    """Of the plan shown, the simplest within `policy.simplicity_percent` of the cheapest."""
+    """Of the plan shown: the simplest within `policy.simplicity_percent` of the cheapest, or of fewer configurations
+    that are worth `policy.simplicity_usd_per_configuration`."""
     cheapest_usd: Usd | None = None
     """Of the cheapest plan: what `outcome`, `bound_usd` and `relative_gap` speak of."""
     simplicity: Simplicity | None = None

@@ -59,8 +59,9 @@ def _purchase(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
 
 
 def _shares(claim: Claim, purchase: Purchase, held: list[Deployment]) -> Findings:
-    """GPUs and money by deployment: those of its replicas over the week, what idles with the last."""
-    if not held:
+    """GPUs by deployment, idle ones with the last; money in proportion to the GPU hours of its replicas in a week."""
+    used = [d.gpus_per_replica * sum(d.schedule[period].replicas for period in claim.period_of_hour) for d in held]
+    if not sum(used):
         yield False, f"{purchase.offer} holds a replica"
         return
     *others, last = held
@@ -68,11 +69,8 @@ def _shares(claim: Claim, purchase: Purchase, held: list[Deployment]) -> Finding
     counts.append(last.gpus_per_replica * last.replicas + purchase.idle_gpus)
     shown = [d.total_gpus for d in held]
     yield shown == counts, f"{purchase.offer}: GPUs by deployment {counts}, shown {shown}"
-    per_instance = purchase.gpus // purchase.instances
-    paid = per_instance * sum(purchase.schedule[period].instances for period in claim.period_of_hour)
-    for d in others:
-        used = d.gpus_per_replica * sum(d.schedule[period].replicas for period in claim.period_of_hour)
-        usd = Fraction(purchase.monthly_cost_usd) * used / paid + Fraction(d.egress_usd or 0)
+    for d, gpu_hours in zip(held, used, strict=True):
+        usd = Fraction(purchase.monthly_cost_usd) * gpu_hours / sum(used) + Fraction(d.egress_usd or 0)
         text = f"{d.workload} on {d.gpu} bears {float(usd):.2f} USD a month, shown {float(d.monthly_cost_usd):.2f}"
         slack = CENT_TOLERANCE + claim.precision.share_usd * len(held)
         yield abs(usd - Fraction(d.monthly_cost_usd)) <= slack, text

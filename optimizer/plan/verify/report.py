@@ -69,7 +69,7 @@ def _by_kind(claim: Claim) -> dict[str, Fraction]:
         "storage": sum((disk_usd_per_hour(claim, offer) * paid for _, offer, paid in hours), nothing),
         "egress": sum((Fraction(d.egress_usd or 0) for d in fleet.deployments), nothing),
         "idle_gpus": sum((Fraction(p.monthly_cost_usd) * p.idle_gpus / p.gpus for p in fleet.purchases), nothing),
-        **{use: sum((_by_use(claim, d)[use] for d in fleet.deployments), nothing) for use in USES},
+        **{use: sum((_by_use(claim, d, p)[use] for d, p, _ in claim.placed), nothing) for use in USES},
         "start_up": sum((_start_up(claim, *pair) for pair in claim.bought), nothing),
         "minimum_billing": sum((_minimum_billing(claim, *pair) for pair in claim.bought), nothing),
         "serverless": sum((Fraction(item.monthly_cost_usd) for item in fleet.hosted), nothing),
@@ -77,13 +77,14 @@ def _by_kind(claim: Claim) -> dict[str, Fraction]:
     }
 
 
-def _by_use(claim: Claim, d: Deployment) -> dict[str, Fraction]:
+def _by_use(claim: Claim, d: Deployment, purchase: Purchase) -> dict[str, Fraction]:
     """What its working GPUs cost by use: of its replicas' hours the busy ones, as far as predicted and beyond; of the
     others those that the policy keeps free, and the rest."""
     by_hour = [d.schedule[period] for period in claim.period_of_hour]
     running = sum(entry.replicas for entry in by_hour)
     busy = sum((entry.replicas * Fraction(repr(entry.utilization)) for entry in by_hour), Fraction(0)) / running
-    working = Fraction(d.monthly_cost_usd - (d.egress_usd or 0)) * d.replicas * d.gpus_per_replica / d.total_gpus
+    paid = Fraction(d.monthly_cost_usd - (d.egress_usd or 0))
+    working = paid * (purchase.gpus - purchase.idle_gpus) / purchase.gpus
     policy, most = claim.policy, Fraction(repr(d.max_requests_per_second))
     predicted = Fraction(repr(d.predicted_max_requests_per_second or d.max_requests_per_second))
     full = busy * Fraction(repr(policy.robust.demand)) / Fraction(repr(policy.robust.throughput))

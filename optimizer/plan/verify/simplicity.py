@@ -28,6 +28,9 @@ def simplicity(claim: Claim, shown: Simplicity) -> Findings:
     cost, cheapest = fleet.monthly_cost_usd, shown.cheapest
     least = cost if cheapest is None else cheapest.monthly_cost_usd
     dearer, most = cost - least, least * Decimal(repr(percent)) / 100
+    if cheapest is not None and percent and not shown.kept:
+        fewer = max(0, cheapest.configurations - own["configurations"])
+        most = max(most, fewer * Decimal(repr(claim.policy.simplicity_usd_per_configuration)))
     yield abs(dearer - shown.premium_usd) <= CENT_TOLERANCE, f"{dearer:.2f} USD dearer, shown {shown.premium_usd:.2f}"
     own_percent = float(dearer / least * 100) if least else 0.0
     slack = PERCENT_TOLERANCE + (float(CENT_TOLERANCE / least * 100) if least else 0.0)

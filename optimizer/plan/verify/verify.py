@@ -323,6 +323,7 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "workloads[].demand.profile": "read into the weekly rates when the scenario is loaded",
     "policy.flag_price_age_days": "a warning, which no plan fails",
     "policy.simplicity_percent": "held by the check of simplicity, which a plan has that is not the cheapest",
+    "policy.simplicity_usd_per_configuration": "held by the check of simplicity",
     "policy.elastic.max_periods": "how finely the first plan of a week tells hours apart",
     "policy.migration.from_plan": "read into the replicas in force when the scenario is loaded",
 }

@@ -46,6 +46,8 @@ PROOF_WORDS: Final = {
 }
 FEW: Final = 3
 """Names of a list that the policy is restated with."""
+SAID_ABOVE: Final = ("the scenario", "the plans considered", "plans on machines of measured speed")
+"""What a bound holds of, where the first line says so."""
 REST: Final = "all of it: --verbose"
 PHRASE: Final = 40
 """Signs that a plan in a phrase may have with the region of its first purchase."""
@@ -180,7 +182,7 @@ def proof_section(report: PlanReport) -> Section:
     """How sure it is, in a line or two, and where the rest stands."""
     checks, missing = report.verification.checks, len(report.explanation.not_worked_out)
     passed = sum(check.passed for check in checks)
-    narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
+    narrow = "" if report.bound_of in SAID_ABOVE else f" of {report.bound_of}"
     gap = f", gap {report.relative_gap:.2%}" if report.relative_gap else ""
     lines = (
         f"{proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}{gap}",

@@ -11,7 +11,8 @@ from optimizer.base.extras import optional
 from optimizer.base.figures import exactly
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.readback.summary import offer_of
+from optimizer.plan.record.fleet import Deployment, Purchase
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.figures import COLOURS, HATCHES, drawn, literal, series_style
 from optimizer.report.plan.schedule import by_hour
@@ -28,15 +29,14 @@ SHADES: Final = ("#F5D9C8", "#E3E3E3", "#F3E6B8", "#D9E6F5", "#EAD5E4", "#CFCFCF
 """Of the requirements in a map of rejections; what passes is green."""
 
 
-def cost_chart(deployments: Sequence[Deployment]) -> str:
-    """What each deployment's month pays for: load that is served, and headroom with idle GPUs."""
+def cost_chart(deployments: Sequence[Deployment], purchases: Sequence[Purchase]) -> str:
+    """What each deployment's month pays for: load that is served, headroom, and its share of GPUs that idle."""
+    working_share = {p.offer: 1 - p.idle_gpus / p.gpus for p in purchases}
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         costs = [float(d.monthly_cost_usd) for d in deployments]
-        working = [
-            d.replicas * d.gpus_per_replica / d.total_gpus * cost for d, cost in zip(deployments, costs, strict=True)
-        ]
+        working = [working_share[offer_of(d)] * cost for d, cost in zip(deployments, costs, strict=True)]
         parts = [
             (part * d.utilization, part * (1 - d.utilization), cost - part)
             for d, part, cost in zip(deployments, working, costs, strict=True)

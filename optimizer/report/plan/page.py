@@ -39,7 +39,7 @@ class PlanChart(NamedTuple):
 COST: Final = PlanChart(
     "The month's cost",
     "Of each deployment: for load, for headroom, for idle GPUs.",
-    lambda report: cost_chart(report.deployments),
+    lambda report: cost_chart(report.deployments, report.purchases),
 )
 WEEK: Final = PlanChart("The week", "Demand against capacity by hour.", week_chart)
 MEMORY: Final = PlanChart(
