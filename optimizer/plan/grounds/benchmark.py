@@ -49,10 +49,9 @@ def first_benchmark(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet
 
 
 def _thin_evidence(catalogs: Catalogs, gpu: str, engine: str) -> str:
-    """How little was published of a card under engines like this one, or of this one as it is; the rest is learnt from
-    cards and releases like it."""
+    """How little was published of a card under engines like this one; its other speeds are those of cards like it."""
     setups = setups_measured(catalogs, gpu, engine)
-    if setups.alike == 0 or (setups.alike >= FEW_SETUPS and setups.of_release > 0):
+    if not 0 < setups.alike < FEW_SETUPS:
         return ""
     newest = "none" if setups.of_release == 0 else f"{setups.of_release}"
     published = "1 published setup" if setups.alike == 1 else f"{setups.alike} published setups"
