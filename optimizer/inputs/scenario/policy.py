@@ -33,8 +33,6 @@ CENTRAL_CONFIDENCE = 0.5
 DEFAULT_FLAG_PRICE_AGE_DAYS = {"hyperscaler": 180, "owned": 180, "*": 90}
 """Lists of the largest clouds hardly moved in three years; others' rose by a third within one."""
 DEFAULT_SIMPLICITY_PERCENT = 5.0
-DEFAULT_SIMPLICITY_USD_PER_CONFIGURATION = 300.0
-"""About half a day of an engineer, who keeps its image and flags, benchmarks it and answers its alerts: assumed."""
 DEFAULT_START_UP_MINUTES = 10.0
 DEFAULT_MAX_PERIODS = 24
 
@@ -271,7 +269,7 @@ class Policy(Strict):
     simplicity_percent: Annotated[float, Number, Field(ge=0, le=100)] = DEFAULT_SIMPLICITY_PERCENT
     """By so much a plan of fewer configurations, then places, then instances may cost more than the cheapest; 0 asks
     for the cheapest, whatever the next says."""
-    simplicity_usd_per_configuration: Usd = DEFAULT_SIMPLICITY_USD_PER_CONFIGURATION
+    simplicity_usd_per_configuration: Usd = 0.0
     """A month for each configuration less, where that is more than the percentage."""
     max_engines: PositiveWhole | None = None
     """Distinct serving engines that operators must keep."""
