@@ -49,7 +49,7 @@ def test_no_other_number_of_hours_costs_less(few: Catalogs) -> None:
 
 def test_other_hours_stand_where_that_is_simpler_for_little_more(few: Catalogs) -> None:
     """One card for four hours instead of two for one; the cheapest hours stay what bounds it."""
-    asked = Inquiry.of(batch(), few)
+    asked = Inquiry.of(with_policy(batch(), simplicity_usd_per_configuration=300), few)
     cheapest, simpler = solved(at_best_hours(asked)), solved_at_best_hours(asked)
     assert simpler.cheapest is not None
     assert simpler.complexity < cheapest.complexity
