@@ -145,13 +145,13 @@ def _unmixed_for_loss(answer: Answer) -> str:
 
 def _simpler(answer: Answer) -> str:
     """What may cost more for being simple and nobody ruled out."""
+    if answer.simplicity_proven:
+        return ""
     policy = answer.inquiry.scenario.policy
-    a_configuration = f"${exactly(policy.simplicity_usd_per_configuration)} for each configuration less"
-    unproven = (
-        f"simpler plans within {exactly(policy.simplicity_percent)} % of the cheapest, or {a_configuration}, that the "
-        "search had not ruled out when it ended"
-    )
-    return "" if answer.simplicity_proven else unproven
+    usd = policy.simplicity_usd_per_configuration
+    a_configuration = f", or ${exactly(usd)} for each configuration less," if usd else ""
+    within = f"simpler plans within {exactly(policy.simplicity_percent)} % of the cheapest{a_configuration}"
+    return f"{within} that the search had not ruled out when it ended"
 
 
 def _not_reached(answer: Answer) -> str:

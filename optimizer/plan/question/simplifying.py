@@ -64,6 +64,9 @@ def _worth_its_usd(
     """
     all_proven = True
     for count in range(least_complexity(cheapest.formulation.problem).configurations, known):
+        if allowed_usd(cheapest, count) <= allowed_usd(cheapest, cheapest.complexity.configurations):
+            # none is within the percentage, and so few are worth no more
+            continue
         search = partial(search_no_more, most=cheapest.complexity._replace(configurations=count))
         found, proven = _holding(asked, keep, search, allowed_usd(cheapest, count))
         all_proven = all_proven and proven
