@@ -116,7 +116,9 @@ def test_the_page_is_short_and_in_the_order_of_a_decision(name: str, planned: Ca
     report = planned(name)
     assert [section.title for section in plan_sections(report)] == PAGE
     text = answer_text(plan_answer(report, verbose=False))
-    assert len([line for line in text.splitlines() if line]) <= MAX_LINES[len(report.deployments)]
+    # one line more says what a cheaper, less simple plan would take
+    told = report.simplicity is not None and report.simplicity.cheapest is not None
+    assert len([line for line in text.splitlines() if line]) <= MAX_LINES[len(report.deployments)] + told
     assert not re.search(r"\de[+-]\d", text)
     assert "measure first: one replica of " in text
     assert len(answer_text(plan_answer(report, verbose=True)).splitlines()) > 2 * len(text.splitlines())
