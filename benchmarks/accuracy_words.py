@@ -113,6 +113,9 @@ WANTED = (
 )
 
 CAVEATS = (
+    "Since these figures were made the calibration has got 73 rows that count, for each GPU, the setups that releases "
+    "of an engine were measured in, so its SHA-256 is another one; every other row, constants and widths among them, "
+    "is as it was.",
     "What an error of step times does to a plan's promises is another question than how large it is: "
     "`python benchmarks/replays.py` plans 60 combinations of model, GPU, lengths and bursts and replays each 20 times "
     "with step times from these intervals (4 CPU minutes); the table of one run stands in "

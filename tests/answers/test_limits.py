@@ -161,8 +161,8 @@ def test_without_memory_for_the_candidates_there_is_no_answer(optimizer: Command
 
 
 def test_limits_on_the_command_line(optimizer: Command) -> None:
-    done = optimizer("plan", "chat-8b", "--work-limit", "1", "--format", "json")
+    done = optimizer("plan", "chat-70b", "--work-limit", "1", "--format", "json")
     assert done.code == 4
     assert '"the work limit was reached' in done.out
-    assert optimizer("gate", "chat-8b", "--work-limit", "1").code == 4
+    assert optimizer("gate", "chat-70b", "--work-limit", "1").code == 4
     assert optimizer("gate", "chat-8b").code == 0

@@ -7,11 +7,13 @@ from math import prod
 import numpy as np
 import pytest
 
+from optimizer.answers.tried import confirmed_answer
 from optimizer.answers.why_not import WhyNot, why_not
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.pricing import repriced
+from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.forcing import Choice, offers_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
@@ -44,6 +46,12 @@ def asked(few: Catalogs, **changes: object) -> WhyNot:
     return why_not(Scenario.model_validate(SCENARIO), few, choice)
 
 
+def of_measured(few: Catalogs) -> Inquiry:
+    """The question as it is decided: of machines that somebody measured."""
+    inquiry = Inquiry.of(Scenario.model_validate(SCENARIO), few)
+    return as_decided(inquiry, confirmed_answer(inquiry))
+
+
 def test_a_dearer_choice_is_explained_by_factors_that_multiply_to_the_difference(few: Catalogs) -> None:
     answer = asked(few, gpu="l4")
     assert answer.verdict == "dearer"
@@ -58,7 +66,7 @@ def test_the_price_that_lets_it_in_does_and_a_little_more_does_not(few: Catalogs
     answer = asked(few, gpu="l4")
     (entry, *_) = answer.entries
     assert entry.way == "beside"
-    inquiry = Inquiry.of(Scenario.model_validate(SCENARIO), few)
+    inquiry = of_measured(few)
     as_simple = inquiry.as_simple_as(solved(inquiry).complexity)
     moved = offers_of(Choice(gpu="l4"), inquiry.market)
     factor = 1 - Decimal(str(entry.discount_percent)) / 100
@@ -71,7 +79,7 @@ def test_the_price_that_lets_it_in_does_and_a_little_more_does_not(few: Catalogs
 
 
 def test_what_is_already_chosen_is_said_to_be(few: Catalogs) -> None:
-    best = read_back(solved(Inquiry.of(Scenario.model_validate(SCENARIO), few)))
+    best = read_back(solved(of_measured(few)))
     answer = asked(few, gpu=best.deployments[0].gpu, provider=best.deployments[0].provider)
     assert answer.verdict == "chosen"
     assert answer.difference_usd == 0

@@ -38,7 +38,10 @@ def test_what_it_prints_and_writes_is_the_same(optimizer: Command, file: Path, t
 
 
 def test_a_run_that_was_cut_short_is_exit_code_4_and_bad_input_2(optimizer: Command, file: Path) -> None:
-    assert optimizer("sweep", str(file), "--jobs", "1", "--work-limit", "1").code == 4
+    at_rate = 'scenario: small.yaml\nover: {"workloads[chat].requests_per_second": [23]}\n'
+    short = file.with_name("short.yaml")
+    short.write_text(at_rate)
+    assert optimizer("sweep", str(short), "--jobs", "1", "--work-limit", "1").code == 4
     assert optimizer("sweep", str(file), "--jobs", "1", "--output", str(file)).code == 2
     file.write_text("scenario: small.yaml\nover: {policy.max_gpu: [1]}\n")
     wrong = optimizer("sweep", str(file))

@@ -344,7 +344,9 @@ KEPT = {
         *("unmeasured_performance", "max_utilization", "confidence", "robust"),
     },
     "of containers themselves": {"hosting", "per_second"},
-    "of the whole bill, or of what is weighed in the program": {"max_monthly_usd", "simplicity_percent"},
+    "of the whole bill, or of what is weighed in the program": {
+        *("max_monthly_usd", "simplicity_percent", "simplicity_usd_per_configuration"),
+    },
     "of machines, of which containers are none": {
         *("pricing_terms", "max_spot_share", "mix_classes", "grid", "spot", "elastic"),
     },

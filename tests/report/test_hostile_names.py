@@ -261,7 +261,7 @@ def test_junit_holds_only_what_xml_can(gate_report: GateReport) -> None:
 def test_charts_show_a_name_with_dollars(name: str) -> None:
     plan = PlanReport.model_validate_json(stored("reports/feasible.json", "h100-sxm", name))
     compared = Comparison.model_validate_json(stored("compare/providers.json", "novita", name))
-    for drawing in (cost_chart(plan.deployments), compare_chart(compared, 5)):
+    for drawing in (cost_chart(plan.deployments, plan.purchases), compare_chart(compared, 5)):
         assert name in "".join(ET.fromstring(drawing).itertext())
 
 
