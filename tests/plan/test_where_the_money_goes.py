@@ -16,6 +16,7 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.record.fleet import PlannedFleet
 
+CENT = Decimal("0.01")
 COUNTED_TWICE = 1.73
 """How far below the prediction one plan stayed where the bound on latency, a margin on throughput, and the utilization
 were all taken off its rate."""
@@ -67,6 +68,20 @@ def test_shared_machines_are_paid_for_by_the_hours_of_replicas(shared: PlannedFl
     for d, gpu_hours in zip(shared.deployments, used, strict=True):
         share = float(d.monthly_cost_usd / purchase.monthly_cost_usd)
         assert share == pytest.approx(gpu_hours / sum(used), abs=1e-4)
+
+
+def test_many_that_share_a_machine_each_bear_their_own_cent(shifts: Scenario, boxes: Catalogs) -> None:
+    """Seven services in turn on one box: rounded one by one, the last would bear what the others are rounded by."""
+    (offered,) = boxes.offers
+    box = offered.model_copy(update={"gpu_count": 8, "price_usd_per_hour": Decimal("8.00")})
+    small = shifts.workloads[0].model_copy(update={"requests_per_second": 0.5})
+    seven = tuple(small.model_copy(update={"name": f"service-{number}"}) for number in range(7))
+    asked = shifts.model_copy(update={"workloads": seven})
+    fleet = proven(Inquiry.of(asked, replace(boxes, offers=(box,))))
+    exact = fleet.monthly_cost_usd / len(fleet.deployments)
+    assert len(fleet.deployments) == len(seven)
+    assert sum(d.monthly_cost_usd for d in fleet.deployments) == fleet.monthly_cost_usd
+    assert all(abs(d.monthly_cost_usd - exact) < CENT for d in fleet.deployments)
 
 
 def test_no_margin_is_counted_twice(shifts: Scenario, boxes: Catalogs) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import accumulate, pairwise
 
 from optimizer.performance.candidates.options import MIXED, WorkloadOptions
 from optimizer.plan.question.inquiry import Answer
@@ -69,9 +70,13 @@ def _placements(answer: Answer, bill: Purchase, uses: Sequence[Use]) -> Iterator
 
 
 def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
-    """A cost in proportion to whole shares, to the cent, adding up exactly."""
-    parts = [cents(cost * share / sum(shares)) for share in shares[:-1]]
-    return [*parts, cost - sum(parts, Decimal(0))]
+    """A cost in proportion to whole shares, adding up exactly, each within a cent of its own.
+
+    Each ends where the rounded sum so far ends: a last one that took what all others are rounded by could be off by
+    more, the more of them there are.
+    """
+    ends = [cents(cost * so_far / sum(shares)) for so_far in accumulate(shares)]
+    return [end - start for start, end in pairwise([Decimal(0), *ends])]
 
 
 def _placement(answer: Answer, use: Use, instances: int, gpus: int, part_usd: Decimal) -> Placement:
