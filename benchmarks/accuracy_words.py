@@ -28,7 +28,7 @@ ABLATION_WORDS = (
     "worse than the table above; compare within this one. It rests on one split: small differences mean nothing. A "
     "removal that comes out better than none says that half of the data does not pin the mechanism's constants "
     "down, and that it does not pay here; others may take over its work and still fail on hardware that nobody "
-    "measured. Made with the model and the measurements of 20 November 2026, before the last fit."
+    "measured."
 )
 OPEN_LOOP_WORDS = (
     "Rows at a request rate below 95 % of the predicted capacity that say the percentiles of TTFT: median error (bias) "
@@ -113,9 +113,6 @@ WANTED = (
 )
 
 CAVEATS = (
-    "Since these figures were made the calibration has got 73 rows that count, for each GPU, the setups that releases "
-    "of an engine were measured in, so its SHA-256 is another one; every other row, constants and widths among them, "
-    "is as it was.",
     "What an error of step times does to a plan's promises is another question than how large it is: "
     "`python benchmarks/replays.py` plans 60 combinations of model, GPU, lengths and bursts and replays each 20 times "
     "with step times from these intervals (4 CPU minutes); the table of one run stands in "
