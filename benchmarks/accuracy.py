@@ -244,6 +244,7 @@ def main() -> None:
         os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         left = run(asked.workers, [asked.only] if asked.only else PARTS)
         for name, predicted in left.items() if asked.points else ():
+            asked.points.mkdir(parents=True, exist_ok=True)
             predicted.to_csv(asked.points / f"{name.replace(' ', '-')}.csv", index=False)
         _store(stored, left)
     if "schemes" in stored:
