@@ -32,6 +32,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
     "queue for the prefill": dict.fromkeys(
         ("prefill_queue_factor", "prefill_wave_mean_share", "prefill_wave_median_share"), NEVER
     ),
+    "experts multiplied better or worse by engine and release": {"expert_kernel_factor": PLAIN},
     "only the touched experts are read": {"expert_touch_factor": ALWAYS},
     "kernels around a product by format": dict.fromkeys(("layer_format_factor", "expert_format_factor"), PLAIN),
     "latency of the links": {"link_latency_s": NEVER},

@@ -7,6 +7,7 @@ import pytest
 
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.fit.fitting import RUN_SETTINGS
 from optimizer.performance.physics.communication import all_reduces, bus_bandwidth
 from optimizer.performance.physics.constants import HIERARCHY, Calibration
 from optimizer.performance.physics.eras import era_of, version_number
@@ -38,7 +39,7 @@ def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
         "interval_unseen",
         "interval_low_share",
         "interval_tail",
-        "run_waited_steps_closed",
+        *RUN_SETTINGS.values(),
         "interval_high_share",
         "planning_share",
         "repeat_noise",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.predict import Mix, operate
+from optimizer.performance.physics.memory import kv_bytes_per_sequence
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.simulation.arrivals import Classes, renewal
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
@@ -50,12 +51,29 @@ def test_a_request_alone_takes_what_the_physics_says(costs: ReplicaCosts, setup:
 @pytest.mark.parametrize("stages", [1, 2])
 @pytest.mark.parametrize("tokens", [200, 9_000, 40_000])
 def test_a_prompt_alone_takes_as_long_in_chunks(catalogs: Catalogs, tokens: int, stages: int) -> None:
-    """A prompt of several steps was charged all but its first chunk twice: 1.4 to 1.6 times the predicted TTFT."""
+    """A prompt of several steps was charged all but its first chunk twice: 1.4 to 1.6 times the predicted TTFT.
+
+    Each of twenty chunks begins where memory and multiplying overlap least, which one pass does once: 0.06 %.
+    """
     configuration = Configuration("vllm", "llama-3.1-8b", "a100-80-sxm", "bf16", "bf16", 1, stages)
     chunked = replica_costs(gather(catalogs, [configuration]), 0)
     alone = served(chunked, np.array([1.0]), tokens, 10)
     predicted_s = chunked.work(*map(np.array, ([tokens], [0], [10]))).first_token_s[0]
-    assert alone.first_token_s[0] - 1 == pytest.approx(predicted_s, rel=1e-6)
+    assert alone.first_token_s[0] - 1 == pytest.approx(predicted_s, rel=1e-3 if tokens > 9_000 else 1e-6)
+
+
+@pytest.mark.parametrize(("engine", "kept"), [("vllm", 0.0), ("tensorrt-llm", 1.0)])
+def test_room_for_an_answer_is_kept_as_the_engine_does(catalogs: Catalogs, engine: str, kept: float) -> None:
+    """Answers of eight times their prompts in a full cache: one engine gives room as they grow and takes it back."""
+    configuration = Configuration(engine, "llama-3.1-70b", "h100-sxm", "fp8", "fp8", 2, 1)
+    setup = gather(catalogs, [configuration])
+    costs = replica_costs(setup, 0)
+    asked = costs.work(*map(np.array, ([500], [0], [4000])))
+    room = kv_bytes_per_sequence(setup, np.array([[500 + kept * 4000]]))[0, 0]
+    assert asked.start_bytes[0] == pytest.approx(room)
+    done = served(costs, np.arange(600) / 1e3, 500, 4000)
+    assert (done.preempted > 0) == (kept == 0)
+    assert np.isfinite(done.finished_s).all()
 
 
 @pytest.mark.parametrize("mixed", [0.0, 1.0])

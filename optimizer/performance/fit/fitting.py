@@ -36,7 +36,10 @@ from optimizer.performance.physics.constants import OF_LATENCY, Calibration, gro
 SPREAD: Final = "spread"
 FIT: Final = "fit"
 DEFINITION: Final = "definition"
-RUN_SETTINGS: Final[Mapping[str, str]] = {"waited_steps_closed": "run_waited_steps_closed"}
+RUN_SETTINGS: Final[Mapping[str, str]] = {
+    "waited_steps_closed": "run_waited_steps_closed",
+    "expert_touch_factor": "run_expert_touch_factor",
+}
 """Constants that a server's flag decides, and what the runs of one source had of them, by engine@vendor@source."""
 
 TIMELESS: Final = ("offline", "request_rate")

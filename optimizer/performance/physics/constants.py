@@ -37,6 +37,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "roofline_norm": ((),),
     "expert_bandwidth_factor": PRECISION,
     "expert_compute_factor": ARCHITECTURE,
+    "expert_kernel_factor": (("era",), ()),
     "expert_width_exponent": ((),),
     "expert_reference_width": ((),),
     "expert_touch_factor": ((),),
@@ -78,7 +79,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "requests_per_run": ((),),
     "run_tail_lives": (("lengths",), ()),
     # memory
-    "kv_growth_share": ((),),
+    "kv_growth_share": (("engine",), ()),
     "layout_weights_share": ((),),
     "driver_reserve_share": (("vendor",), ()),
     "runtime_single_bytes": ((),),

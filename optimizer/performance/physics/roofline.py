@@ -103,7 +103,7 @@ def experts(setup: Setup) -> Experts:
     moved = network.expert_params * setup.weights.expert_bytes_per_param / tp
     width = network.expert_width / np.where(setup.layout.expert_parallel | setup.layout.attention_dp, 1.0, tp)
     relative = (width / constants["expert_reference_width"]) ** constants["expert_width_exponent"]
-    slower = np.minimum(constants["expert_compute_factor"] * relative, 1.0)
+    slower = np.minimum(constants["expert_compute_factor"] * constants["expert_kernel_factor"] * relative, 1.0)
     roof = _roof(
         setup,
         moved,

@@ -121,11 +121,15 @@ class ReplicaCosts:
         return (1 - self.mixed) * apart + self.mixed * riding
 
     def work(self, new_tokens: Ints, cached_tokens: Ints, output_tokens: Ints) -> Work:
-        """What requests of these lengths, (N,) each, ask of the replica."""
+        """What requests of these lengths, (N,) each, ask of the replica.
+
+        An engine that holds the share s of an answer on average keeps room for 2s − 1 of it from the start.
+        """
         new, cached, answer = (
             np.asarray(part, np.float64)[None, :] for part in (new_tokens, cached_tokens, output_tokens)
         )
-        start = kv_bytes_per_sequence(self.setup, new + cached)[0]
+        kept = (2 * self.setup.constants["kv_growth_share"][:, None] - 1) * answer
+        start = kv_bytes_per_sequence(self.setup, new + cached + kept)[0]
         whole = kv_bytes_per_sequence(self.setup, new + cached + answer)[0]
         prefill = prefill_seconds(self.setup, new, cached, np.ones_like(new))
         return Work(
