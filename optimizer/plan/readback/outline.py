@@ -72,11 +72,11 @@ def _placements(answer: Answer, bill: Purchase, uses: Sequence[Use]) -> Iterator
 def _split(cost: Decimal, shares: Sequence[int]) -> list[Decimal]:
     """A cost in proportion to whole shares, adding up exactly, each within a cent of its own.
 
-    Each ends where the rounded sum so far ends: a last one that took what all others are rounded by could be off by
-    more, the more of them there are.
+    Each ends where the rounded sum so far ends, the last where the cost does: one that took what all others are
+    rounded by could be off by more, the more of them there are.
     """
-    ends = [cents(cost * so_far / sum(shares)) for so_far in accumulate(shares)]
-    return [end - start for start, end in pairwise([Decimal(0), *ends])]
+    ends = [cents(cost * so_far / sum(shares)) for so_far in accumulate(shares[:-1])]
+    return [end - start for start, end in pairwise([Decimal(0), *ends, cost])]
 
 
 def _placement(answer: Answer, use: Use, instances: int, gpus: int, part_usd: Decimal) -> Placement:
