@@ -47,7 +47,7 @@ LIKE_THE_PLAN: dict[str, Any] = {"confidence": 0.9, "requests": 5_000, "seeds": 
 def question(gpu: str, requests_per_second: float, **said: Any) -> Scenario:
     """One chat workload on one GPU of one kind, so that a plan is found in no time."""
     workload = CHAT | {"requests_per_second": requests_per_second} | said
-    policy = {"gpus": {"allow": [gpu]}, "precisions": ["fp8", "bf16"]}
+    policy = {"gpus": {"allow": [gpu]}, "precisions": ["fp8", "bf16"], "engines": ["vllm"]}
     return Scenario.model_validate({"name": "tried", "workloads": [workload], "policy": policy})
 
 
@@ -58,7 +58,7 @@ def by_formulas(scenario: Scenario, catalogs: Catalogs) -> PlannedFleet:
 
 @pytest.fixture(scope="module")
 def broken_once(catalogs: Catalogs) -> tuple[Scenario, PlanReport]:
-    scenario = question("l40s", 12, slo=TIGHT)
+    scenario = question("l40s", 11.8, slo=TIGHT)
     return scenario, optimize(scenario, catalogs)
 
 
@@ -88,7 +88,7 @@ def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
 
 def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(catalogs: Catalogs) -> None:
     """After a loss they are sent more than `max_utilization` of it."""
-    scenario = question("l40s", 12, slo=TIGHT)
+    scenario = question("l40s", 11.8, slo=TIGHT)
     spare = scenario.model_copy(update={"policy": scenario.policy.model_copy(update={"spare_replicas": 1})})
     fleet = by_formulas(scenario, catalogs)
     found = confirmed(scenario, catalogs, fleet)
@@ -298,7 +298,7 @@ def test_a_plan_of_a_week_is_made_larger_in_every_hour_as_far_as_it_takes(
 
 
 def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:
-    scenario = question("l40s", 12, slo=TIGHT)
+    scenario = question("l40s", 11.8, slo=TIGHT)
     fleet = by_formulas(scenario, catalogs)
     with pytest.raises(LimitReached, match="time limit"):
         held_rates(scenario, catalogs, fleet, confirmed(scenario, catalogs, fleet), (), Clock(0.0))

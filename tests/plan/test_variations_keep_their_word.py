@@ -56,7 +56,9 @@ def report(few: Catalogs) -> PlanReport:
 
 
 def cost(few: Catalogs, field: str, value: float) -> Decimal | None:
-    return monthly_cost(with_field(Scenario.model_validate(SCENARIO), field, value), few)
+    """Of the plan that is answered with, which is as simple as it may be."""
+    answer = solved(Inquiry.of(with_field(Scenario.model_validate(SCENARIO), field, value), few))
+    return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
 
 
 def test_every_step_costs_what_the_edited_scenario_costs(report: PlanReport, few: Catalogs) -> None:

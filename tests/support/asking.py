@@ -10,7 +10,7 @@ from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario
 
 CHAT: Final[Mapping[str, Any]] = {
-    "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 13, "input_tokens": 700, "output_tokens": 200,
+    "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 14, "input_tokens": 700, "output_tokens": 200,
     "slo": {"ttft_ms": 4000, "tpot_ms": 80},
 }  # fmt: skip
 WEEK: Final = {"hourly": [1.0] * 8 + [9.0] * 3 + [6.0] * 3 + [9.0] * 4 + [1.0] * 6, "peak_requests_per_second": 24}
@@ -148,7 +148,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.max_spot_share": number(policy={"pricing_terms": EVERY_TERM}, rule={"max_spot_share": 0.2}),
     "policy.quotas": number(rule={"quotas": [{"provider": "verda", "max_gpus": 0}]}),
     "policy.mix_classes": Edit(
-        workloads=[MIXED | {"requests_per_second": 16}],
+        workloads=[MIXED | {"requests_per_second": 22}],
         policy={"precisions": ["bf16"]},
         rule={"mix_classes": False},
     ),
