@@ -17,7 +17,8 @@ import numpy as np
 from optimizer import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.options import MIXED, Pool, WorkloadOptions, mix_of, pool_options
+from optimizer.performance.candidates.options import WorkloadOptions, pool_options
+from optimizer.performance.candidates.pools import MIXED, Pool, mix_of
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import held, solved
 

@@ -1,6 +1,6 @@
 """Plans at confidence 0.9 replayed with other luck and with step times drawn from the calibration's interval.
 
-    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000] [--traces DIR] [--by-chance]
+    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000] [--traces DIR] [--by-chance] [--router R]
 
 Combinations of model, GPU, lengths and variation of arrivals, drawn from all there are. Each is planned three times: by
 formulas that take arrivals to be Poisson, by formulas that know their variation, and as `optimizer plan` does, whose
@@ -108,10 +108,10 @@ def combinations(count: int) -> list[tuple[str, str, str, float]]:
     return sorted(every[number] for number in order[:count])
 
 
-def question(model: str, gpu: str, kind: str, cv2: float) -> Scenario:
+def question(model: str, gpu: str, kind: str, cv2: float, router: str | None) -> Scenario:
     """One workload of drawn arrivals."""
     asked = {"requests_per_second": MODELS[model] * FEWER[kind], "arrivals": {"cv2": cv2}}
-    return on_one_gpu(gpu, {"name": kind, "model": model} | asked | LENGTHS[kind])
+    return on_one_gpu(gpu, {"name": kind, "model": model} | asked | LENGTHS[kind], router)
 
 
 def recorded(path: Path, slo: dict[str, int]) -> tuple[dict[str, Any], Recorded]:
@@ -154,7 +154,7 @@ def requests_of_mooncake(path: Path) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def on_one_gpu(gpu: str, workload: dict[str, Any]) -> Scenario:
+def on_one_gpu(gpu: str, workload: dict[str, Any], router: str | None) -> Scenario:
     """One workload on one kind of GPU, so that a fleet is counted in replicas."""
     # what nobody measured or published is planned, too, so that all ways are asked the same
     workload = workload | {"unknown_quality": "accept"}
@@ -164,6 +164,7 @@ def on_one_gpu(gpu: str, workload: dict[str, Any]) -> Scenario:
         "precisions": ["fp8", "bf16", "int8"],
         "max_distinct_configurations": 1,
         "unmeasured_performance": "accept",
+        "router": router,
     }
     return Scenario.model_validate({"name": "replay", "workloads": [workload], "policy": policy})
 
@@ -250,15 +251,15 @@ def replayed(
 
 
 def drawn_and_recorded(
-    count: int, folder: Path | None, replays: Replays
+    count: int, folder: Path | None, replays: Replays, router: str | None
 ) -> Iterator[tuple[Scenario, tuple[str, float | str], Replays]]:
     """Every scenario, what it is called, and how it is replayed."""
     for model, gpu, kind, cv2 in combinations(count):
-        yield question(model, gpu, kind, cv2), (f"{model} {gpu} {kind}", cv2), replays
+        yield question(model, gpu, kind, cv2, router), (f"{model} {gpu} {kind}", cv2), replays
     there = [(folder / file, slo) for file, slo in TRACES.items() if (folder / file).exists()] if folder else []
     for (path, slo), model, gpu in product(there, TRACED_MODELS, TRACED_GPUS):
         asked, requests = recorded(path, slo)
-        scenario = on_one_gpu(gpu, {"name": "recorded", "model": model} | asked)
+        scenario = on_one_gpu(gpu, {"name": "recorded", "model": model} | asked, router)
         yield scenario, (f"{model} {gpu}", path.name), replace(replays, arrivals=Arrivals(recorded=requests))
 
 
@@ -282,12 +283,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20, help="replays of a fleet")
     parser.add_argument("--requests", type=int, default=3000, help="of a replay")
     parser.add_argument("--by-chance", action="store_true", help="replays send each request to a replica at random")
+    parser.add_argument("--router", choices=("in_turn", "by_chance", "least_loaded"), help="as policies state it")
     parser.add_argument("--traces", type=Path, help="folder of recorded requests")
     asked = parser.parse_args()
     catalogs, found, started = load_catalogs(), list[Replayed](), time.process_time()
-    parts = drawn_and_recorded(asked.count, asked.traces, Replays(asked.draws, asked.requests, asked.by_chance))
-    for scenario, named, replays in parts:
-        for each in replayed(scenario, named, catalogs, replays):
+    replays = Replays(asked.draws, asked.requests, asked.by_chance)
+    parts = drawn_and_recorded(asked.count, asked.traces, replays, asked.router)
+    for scenario, named, each_replays in parts:
+        for each in replayed(scenario, named, catalogs, each_replays):
             found.append(each)
             text = f"{each.name:<52} cv2 {each.cv2!s:<3} {each.way:<17} kept {each.share:>4.0%}  cost {each.cost:.2f}"
             print(f"{text}  rounds {each.rounds}", flush=True)

@@ -10,6 +10,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly
 from optimizer.base.files import read_json
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.demand import DAYS_PER_WEEK
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.plan.record.report import PlanReport
@@ -22,12 +23,16 @@ DEFAULT_REQUESTS: Final = 50_000
 DEFAULT_SEEDS: Final = 1
 PARTS_OF_TIME: Final = 12
 """In which it is told what requests met."""
+PARTS_OF_DAY: Final = 24
+"""The same of a week."""
 GAMMA: Final = "gamma:"
 RAMP: Final = "ramp:"
 TOGETHER: Final = "together:"
+WEEK: Final = "week"
 FORMS: Final = (
     "poisson, gamma:CV2 with CV2 the squared variation of the gaps, ramp:FROM-TO in multiples of the plan's rate, "
-    "together:SECONDS for requests that come at once every so often, or trace"
+    "together:SECONDS for requests that come at once every so often, week or "
+    "week:DAYS for the scenario's own hours from Monday on, or trace"
 )
 MOST_CV2: Final = 1000.0
 MOST_RAMP: Final = 100.0
@@ -57,7 +62,8 @@ def simulate(
             the central prediction.
         requests: Of each workload and seed, at least.
         seeds: How often the whole is repeated with other luck.
-        by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
+        by_chance: Whether requests go to replicas as a service sends them that picks one at random; else as the policy
+            says, in turn where it says nothing.
         lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
 
     Returns:
@@ -73,6 +79,9 @@ def simulate(
         sold = ", ".join(f"{item.workload}: {item.api} at {item.provider}" for item in report.hosted)
         problem = f"nothing of the plan can be simulated: {sold}"
         raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
+    if lose_instance and arrivals is not None and arrivals.days is not None:
+        problem = "an instance is lost in the busiest hours, not in a week"
+        raise InputError([Finding("--lose-instance", 0, "", problem, "simulate one of the two")])
     level = scenario.policy.confidence if confidence is None else confidence
     claim = Claim(scenario, catalogs, report.fleet)
     return simulated(
@@ -82,7 +91,7 @@ def simulate(
         requests=requests,
         seeds=seeds,
         by_chance=by_chance,
-        parts=PARTS_OF_TIME,
+        parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
         lose_instance=lose_instance,
     )
 
@@ -110,7 +119,8 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
 
     Args:
         text: `poisson`, `gamma:CV2` with CV2 the squared variation of the gaps, `ramp:FROM-TO` in multiples of the
-            rate, `together:SECONDS` for requests that come at once every so many, or `trace`.
+            rate, `together:SECONDS` for requests that come at once every so many, `week:DAYS` for the scenario's own
+            hours from Monday on, `week` for seven days of them, or `trace`.
         trace: The file of a trace: arrived_at_s, input_tokens, output_tokens.
 
     Returns:
@@ -132,6 +142,8 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
         return Arrivals(cv2=_number(text, text.removeprefix(GAMMA), MOST_CV2, "the squared variation"))
     if text.startswith(TOGETHER):
         return Arrivals(every_s=_number(text, text.removeprefix(TOGETHER), MOST_SECONDS, "the seconds between crowds"))
+    if text in (WEEK, *(f"{WEEK}:{days}" for days in range(1, DAYS_PER_WEEK + 1))):
+        return Arrivals(days=int(text.removeprefix(WEEK).removeprefix(":") or DAYS_PER_WEEK))
     if text.startswith(RAMP):
         first, _, last = text.removeprefix(RAMP).partition("-")
         ends = (_number(text, each, MOST_RAMP, "each end of a ramp") for each in (first, last))

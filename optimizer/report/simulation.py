@@ -91,11 +91,13 @@ def _how(found: Simulation) -> tuple[str, ...]:
         if found.confidence <= 0.5
         else f"step times at the {found.confidence:.0%} bound that the plan is held to"
     )
+    hours = "the hours in which each workload's replicas have most to do"
+    if found.days is not None:
+        hours = "from Monday on, replicas that are started serve when the policy's start-up has passed"
     return (
-        f"{steps}; the hours in which each workload's replicas have most to do; {found.seeds} "
-        f"{'seed' if found.seeds == 1 else 'seeds'}",
-        "requests go to deployments by chance, in the plan's shares, and inside one, where nothing else is said, to "
-        "replica after replica",
+        f"{steps}; {hours}; {found.seeds} {'seed' if found.seeds == 1 else 'seeds'}",
+        "requests go to deployments in the plan's shares, by chance unless a router deals them in turn, and inside "
+        "one, where nothing else is said, to replica after replica",
         *found.lost,
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

@@ -21,6 +21,7 @@ from optimizer.answers.export.targets.registry import TARGETS
 from optimizer.inputs.catalog.kinds import UNCOMMITTED
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
+from optimizer.inputs.scenario.policy import DEALING, Router
 from optimizer.plan.record.report import PlanReport
 
 Planned = Callable[[str], PlanReport]
@@ -162,10 +163,41 @@ def check_skypilot(content: Any) -> None:
         assert service["load_balancing_policy"] == "instance_aware_least_load"
     else:
         assert rate > 0
-        assert "load_balancing_policy" not in service
+        assert service.get("load_balancing_policy", "round_robin") == "round_robin"
     resources = content["resources"]
     assert set(resources) <= {"ports", "image_id", "any_of", "disk_size", "max_hourly_cost"}
     assert len({json.dumps(each) for each in resources["any_of"]}) == len(resources["any_of"])
+
+
+@pytest.mark.parametrize(
+    ("router", "balancing", "mode", "words"),
+    [
+        ("in_turn", "round_robin", "round-robin", "replicas in turn"),
+        ("by_chance", "instance_aware_least_load", "random", "replicas by chance"),
+        ("least_loaded", "instance_aware_least_load", "least-loaded", "replicas that have the fewest in flight"),
+        (None, "instance_aware_least_load", None, ""),
+    ],
+)
+def test_a_stated_router_is_deployed_or_asked_for(
+    router: Router | None, balancing: str, mode: str | None, words: str, planned: Planned, catalogs: Catalogs
+) -> None:
+    report = planned("office-hours")
+    stated = report.inputs.scenario | {"policy": {**report.inputs.scenario["policy"], "router": router}}
+    asked = report.model_copy(update={"inputs": report.inputs.model_copy(update={"scenario": stated})})
+    found = exported(asked, catalogs, "skypilot", "dynamo", "kubernetes")
+    several = [run for run in found.runs if run.load.max_replicas > 1]
+    assert several
+    for content in of_target(found, "skypilot"):
+        check_skypilot(content)
+        assert content["service"]["load_balancing_policy"] == balancing
+    for content in of_target(found, "dynamo"):
+        container = content["spec"]["services"]["Frontend"]["extraPodSpec"]["mainContainer"]
+        assert container.get("env", [{}])[0].get("value") == mode
+    for run in several:
+        told = [remark for remark in run.remarks if "counts on a router" in remark]
+        assert [words in remark for remark in told] == ([True] if words else [])
+        text = found.files[f"{run.name}/kubernetes.yaml"]
+        assert ("put a proxy before the pods" in text.replace("\n#  ", "")) == (router in DEALING)
 
 
 def test_skypilot_takes_rates_by_the_names_that_it_allows(found: Export) -> None:

@@ -40,6 +40,34 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
     assert "is not decided" in undecided.out
 
 
+def test_a_day_is_simulated_hour_by_hour(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Replicas that are started when their hour begins are late, so that its first minutes break a promise."""
+    hourly = [1.0] * 8 + [60.0] + [1.0] * 15
+    scenario = tmp_path / "day.yaml"
+    scenario.write_text(
+        f"""name: day
+workloads:
+- {{name: chat, model: llama-3.1-8b, input_tokens: 500, output_tokens: 60, slo: {{ttft_ms: 800}},
+   demand: {{hourly: {hourly}, peak_requests_per_second: 3}}}}
+policy: {{gpus: {{allow: [l40s]}}, precisions: [fp8], elastic: {{start_up_minutes: 12}}}}
+""",
+        encoding="utf-8",
+    )
+    plan = str(tmp_path / "plan.json")
+    assert run(monkeypatch, capsys, "plan", str(scenario), "--format", "json", "--output", plan).code == 0
+    day = run(monkeypatch, capsys, "simulate", plan, "--arrivals", "week:1", "--format", "json")
+    found = json.loads(day.out)
+    assert (day.code, found["days"], len(found["over_time"])) == (0, 1, 24), day.err
+    assert found["arrivals"] == "1 day of the week, hour by hour"
+    most = max(found["over_time"], key=lambda part: part["requests"])
+    assert most["from_s"] == pytest.approx(8 * 3600, rel=0.01)
+    too_much = run(monkeypatch, capsys, "simulate", plan, "--arrivals", "week:1", "--lose-instance")
+    assert too_much.code == 2
+    assert "simulate one of the two" in too_much.err
+
+
 def _trace(folder: Path, requests: int) -> Path:
     path = folder / "trace.csv"
     rows = [f"{5 * number},500,100" for number in range(requests)]
@@ -53,6 +81,7 @@ def _trace(folder: Path, requests: int) -> Path:
         (("--arrivals", "gama:4"), "poisson, gamma:CV2"),
         (("--arrivals", "gamma:-1"), "above 0"),
         (("--arrivals", "ramp:1"), "each end of a ramp"),
+        (("--arrivals", "week:8"), "week:DAYS"),
         (("--arrivals", "together:0"), "seconds between crowds"),
         (("--arrivals", "trace"), "--trace FILE"),
         (("--trace", "none.csv"), "cannot be read"),

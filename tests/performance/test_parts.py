@@ -223,6 +223,28 @@ def test_bursts_wait_as_in_a_simulated_line(load: float, cv2: float) -> None:
 def test_a_share_of_a_bursty_stream_is_nearer_to_chance() -> None:
     arrivals = ArrivalVariation(9.0, 10.0)
     assert arrivals.of_replica(np.array([0.0, 5.0, 10.0, 20.0])).tolist() == [1.0, 5.0, 9.0, 9.0]
+
+
+@pytest.mark.parametrize("sent", [(0.7, 0.3), (1.0, 0.0), (0.4, 0.6)])
+def test_dealing_in_turn_leaves_of_a_burst_what_the_formula_says(sent: tuple[float, float]) -> None:
+    """Counts at a replica that is sent a quarter of what it could be, of two classes of a bursty stream."""
+    cv2, of_classes, share = 4.0, np.array([0.7, 0.3]), np.array(sent)
+    rng = np.random.default_rng(0)
+    arrived = np.cumsum(rng.gamma(1 / cv2, cv2, 400_000))
+    # requests a second of each class that reach the replica, each of a class to its replicas in turn
+    rate = 0.15
+    number = (rng.random(len(arrived)) > of_classes[0]).astype(int)
+    every = [of_classes[k] / (rate * share[k]) if share[k] else np.inf for k in range(2)]
+    mine = np.zeros(len(arrived), dtype=bool)
+    for k in range(2):
+        (those,) = np.nonzero(number == k)
+        turns = np.floor(np.arange(1, len(those) + 1) / every[k])
+        mine[those] = np.diff(turns, prepend=0) > 0
+    counts = np.bincount((arrived[mine] / 400).astype(int))[:-1]
+    expected = ArrivalVariation(cv2, 1.0, float(np.sum(share**2 / of_classes))).of_replica(np.array([rate]))
+    assert counts.var() / counts.mean() == pytest.approx(expected[0], rel=0.15)
+    chance = ArrivalVariation(cv2, 1.0).of_replica(np.array([rate]))
+    assert expected[0] < chance[0]
     rng = np.random.default_rng(3)
     times = np.cumsum(rng.gamma(1 / 9, 9 / 10, 400_000))
     gaps = np.diff(times[rng.random(len(times)) < 0.5])

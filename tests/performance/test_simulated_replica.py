@@ -1,6 +1,7 @@
 """A simulated replica is the queue that theory knows, whether it jumps or steps, and loses no request."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,14 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.physics.memory import kv_bytes_per_sequence
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.simulation.arrivals import Classes, renewal
+from optimizer.performance.simulation.arrivals import Classes, by_rates, drawn_at, renewal
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
+from optimizer.performance.simulation.dealing import sent
 from optimizer.performance.simulation.fleet import Outcome, Server, serve_stream
 from optimizer.performance.simulation.outage import Outage
 from optimizer.performance.simulation.replica import Served, serve
+from optimizer.performance.simulation.scheduled import Schedule, served_by_schedule
 
 
 @pytest.fixture(scope="module")
@@ -184,15 +188,15 @@ ONE_CLASS = Classes(np.array([1.0]), np.array([1000]), np.array([200]))
 STREAM = renewal(np.random.default_rng(0), ONE_CLASS, 12.0, 2400, 1.0)
 
 
-def through(costs: ReplicaCosts, replicas: int, outage: Outage | None, *, by_chance: bool = False) -> Outcome:
+def through(costs: ReplicaCosts, replicas: int, outage: Outage | None, router: Router | None = None) -> Outcome:
     server = Server(costs, replicas, np.array([12.0]))
-    return serve_stream(np.random.default_rng(1), STREAM, [server], 0.0, 8, by_chance=by_chance, outage=outage)
+    return serve_stream(np.random.default_rng(1), STREAM, [server], 0.0, 8, router=router, outage=outage)
 
 
-@pytest.mark.parametrize("by_chance", [False, True])
+@pytest.mark.parametrize("router", [None, "by_chance", "least_loaded"])
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int, by_chance: bool) -> None:
-    found = through(costs, replicas, Outage(server=0, replicas=1, from_s=60.0, to_s=100.0), by_chance=by_chance)
+def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int, router: Router | None) -> None:
+    found = through(costs, replicas, Outage(server=0, replicas=1, from_s=60.0, to_s=100.0), router)
     assert np.array_equal(found.request, np.arange(STREAM.requests))
     assert np.all(np.isfinite(found.e2e_s))
     assert np.all(found.ttft_s > 0)
@@ -204,14 +208,27 @@ def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int, by_
 
 
 def test_a_deployment_that_loses_a_replica_deals_as_the_others_do(costs: ReplicaCosts) -> None:
-    """A loss after the last request changes nothing, in turn or by chance; by chance waits are longer."""
+    """A loss after the last request changes nothing; by chance waits are longer, where fewest are they are not."""
     late = Outage(server=0, replicas=1, from_s=1e6, to_s=2e6)
     waits = {}
-    for by_chance in (False, True):
-        calm, lost = (through(costs, 3, outage, by_chance=by_chance) for outage in (None, late))
+    for router in get_args(Router):
+        calm, lost = (through(costs, 3, outage, router) for outage in (None, late))
         assert np.array_equal(calm.ttft_s, lost.ttft_s)
-        waits[by_chance] = np.quantile(calm.ttft_s, 0.95)
-    assert waits[True] > waits[False]
+        waits[router] = np.quantile(calm.ttft_s, 0.95)
+    assert waits["by_chance"] > 1.05 * waits["in_turn"]
+    assert waits["least_loaded"] < 1.05 * waits["in_turn"]
+
+
+def test_turns_of_unlike_deployments_are_as_far_apart_as_their_shares() -> None:
+    rates = np.array([[6.0, 3.0, 0.0], [0.0, 2.0, 1.0]])
+    request_class = np.tile([0, 1, 0], 200)
+    chosen = sent(np.random.default_rng(0), "in_turn", request_class, rates)
+    for number, expected in ((0, [2 / 3, 1 / 3, 0]), (1, [0, 2 / 3, 1 / 3])):
+        mine = chosen[request_class == number]
+        assert np.bincount(mine, minlength=3) / len(mine) == pytest.approx(expected, abs=0.01)
+        # of any nine in a row as many as of any others, but for one
+        ones = [np.sum(mine[start : start + 9] == 1) for start in range(len(mine) - 9)]
+        assert max(ones) - min(ones) <= 1
 
 
 def test_before_a_loss_nothing_differs_and_during_it_the_others_are_slower(costs: ReplicaCosts) -> None:
@@ -228,3 +245,31 @@ def test_an_outage_of_no_time_changes_only_what_was_under_way(costs: ReplicaCost
     calm, lost = (through(costs, 2, each) for each in (None, Outage(server=0, replicas=1, from_s=60.0, to_s=60.0)))
     assert np.mean(lost.e2e_s) == pytest.approx(np.mean(calm.e2e_s), rel=0.03)
     assert np.max(lost.e2e_s) > np.max(calm.e2e_s)
+
+
+def test_what_is_started_serves_late_and_what_is_stopped_ends_what_it_began(costs: ReplicaCosts) -> None:
+    """Two hours with one replica, one with three, one with none: five minutes late."""
+    schedule = Schedule(np.array([1, 1, 3, 0]), 300.0)
+    begins, there = schedule.there()
+    assert list(zip((begins / 60).tolist(), there.tolist(), strict=True)) == [
+        (0, 1), (60, 1), (65, 1), (120, 1), (125, 3), (180, 0), (185, 0)
+    ]  # fmt: skip
+    assert Schedule(np.array([1, 2]), 2 * 3600.0).there()[1].tolist() == [1, 1]
+    stream = drawn_at(np.random.default_rng(0), ONE_CLASS, np.arange(0.0, 3 * 3600.0, 10.0))
+    found = served_by_schedule(costs, stream, np.arange(stream.requests), schedule, 0.0, 8, None)
+    assert sorted(np.concatenate([requests for requests, _ in found]).tolist()) == list(range(stream.requests))
+    second = stream.arrived_s[found[1][0]]
+    assert second.min() == pytest.approx(7500, abs=30)
+    assert all(np.all(np.isfinite(done.finished_s)) for _, done in found)
+    # nobody serves in the last hour, so what comes then waits for its end
+    late = drawn_at(np.random.default_rng(0), ONE_CLASS, np.array([3 * 3600.0 + 60]))
+    (_, done), *_ = served_by_schedule(costs, late, np.arange(1), schedule, 0.0, 8, None)
+    assert done.first_token_s[0] > 4 * 3600.0
+
+
+def test_requests_come_at_the_rates_of_their_hours() -> None:
+    arrived = by_rates(np.random.default_rng(0), np.array([1.0, 0.0, 3.0]), 3600.0, 4.0)
+    by_hour = np.histogram(arrived, 3600.0 * np.arange(4))[0]
+    assert by_hour[1] == 0
+    assert by_hour[0] == pytest.approx(3600, abs=5 * 2 * 60)
+    assert by_hour[2] == pytest.approx(10_800, abs=5 * 2 * 104)

@@ -16,7 +16,8 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Policy
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.options import limits_of, mix_of
+from optimizer.performance.candidates.options import limits_of
+from optimizer.performance.candidates.pools import mix_of
 from optimizer.performance.candidates.predict import sustainable_rate
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.setup import Configuration, gather

@@ -11,7 +11,8 @@ from optimizer.answers.optimize import verified
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.options import MIXED, Pool, mix_of, pool_options, simplices_of
+from optimizer.performance.candidates.options import pool_options
+from optimizer.performance.candidates.pools import MIXED, Pool, mix_of, simplices_of
 from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import joined_classes, triangulated
 from optimizer.plan.question import solving

@@ -13,7 +13,7 @@ from optimizer.answers.optimize import optimize, verified
 from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.options import MIXED, pools_of
+from optimizer.performance.candidates.pools import MIXED, pools_of
 from optimizer.performance.candidates.triangulation import Simplex, apart, corners_around, served, split, triangulated
 from optimizer.plan.question import solving as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry

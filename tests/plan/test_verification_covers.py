@@ -138,6 +138,9 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("containers", "policy.per_second.vcpus_per_gpu"): Break("chat-8b", None, BY_SECOND),
     ("containers", "policy.per_second.ram_gib_per_gpu"): Break("chat-8b", 1.0, BY_SECOND),
     ("service_levels", "workloads[].arrivals.cv2"): Break("chat-8b", 100.0, {"workloads[].arrivals": {"cv2": 1.0}}),
+    ("service_levels", "policy.router"): Break(
+        "chat-8b", "by_chance", {"policy.router": "in_turn", "workloads[].requests_per_second": 30.0}
+    ),
     ("service_levels", "workloads[].cached_input_share"): Break("chat-8b", 0, {"workloads[].cached_input_share": 0.5}),
     ("service_levels", "workloads[].slo.ttft_ms"): Break("chat-8b", {"p95": 1.0}),
     ("service_levels", "workloads[].slo.tpot_ms"): Break("chat-8b", {"mean": 0.01}),

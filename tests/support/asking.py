@@ -190,7 +190,7 @@ ASKS_NOTHING: Final = frozenset(
         "workloads[].cached_input_share", "workloads[].reasoning", "workloads[].lora_adapters",
         "workloads[].users_in", "workloads[].network_ms",
         "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
-        "policy.grid", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",
+        "policy.grid", "policy.router", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",
         "policy.migration.in_force", "policy.simplicity_percent",
         "policy.simplicity_usd_per_configuration", "policy.per_second",
     }

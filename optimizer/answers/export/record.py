@@ -8,6 +8,7 @@ from decimal import Decimal
 from optimizer.answers.bill import BillLine
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import SPOT
+from optimizer.inputs.scenario.policy import Router
 
 
 class CannotCarry(Exception):
@@ -168,6 +169,7 @@ class Run:
         instances: At most at once.
         disk_gb: To ask for with an instance.
         monthly_usd: Expected bill.
+        router: What the plan counts on to send requests to replicas; None where the policy does not say.
         remarks: What to know before relying on the files.
     """
 
@@ -183,6 +185,7 @@ class Run:
     instances: int
     disk_gb: int
     monthly_usd: Decimal
+    router: Router | None
     remarks: tuple[str, ...]
 
     @property

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -22,6 +22,7 @@ from optimizer.answers.export.record import (
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.setup import gather
@@ -40,6 +41,12 @@ NOT_DEPLOYED: Final = {
     "second": "containers paid by the second: no target writes what their seller wants",
 }
 """Why nothing is written for what is paid so."""
+ROUTED: Final[Mapping[Router, str]] = {
+    "in_turn": "in turn",
+    "by_chance": "by chance",
+    "least_loaded": "that have the fewest in flight",
+}
+"""As people say it."""
 DISK_FOR_SYSTEM_GB: Final = 100
 DISK_STEP_GB: Final = 50
 
@@ -110,13 +117,21 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned:
         instances=d.instances,
         disk_gb=_disk_gb(server.checkpoint, planned.scenario.policy.storage_gb_per_instance),
         monthly_usd=d.monthly_cost_usd,
+        router=planned.scenario.policy.router,
         remarks=(
+            *_of_router(d, planned.scenario.policy.router),
             *_remarks(server, machine),
             *_of_disk(server, planned),
             *_of_adapter(d, planned),
             *release.remarks(_used(d, machine)),
         ),
     )
+
+
+def _of_router(d: Deployment, router: Router | None) -> Iterator[str]:
+    """What has to stand before several replicas."""
+    if router is not None and d.replicas > 1:
+        yield f"the plan counts on a router that sends requests to replicas {ROUTED[router]}"
 
 
 def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, planned: _Planned) -> ServerSetup:

@@ -29,7 +29,8 @@ def simulate(
         str | None,
         typer.Option(
             help="poisson; gamma:CV2, CV2 the squared variation of the gaps; ramp:FROM-TO, multiples of the plan's "
-            "rate; together:SECONDS, crowds every so often; or trace. Else as the scenario says."
+            "rate; together:SECONDS, crowds every so often; week or week:DAYS, the scenario's own hours; or trace. "
+            "Else as the scenario says."
         ),
     ] = None,
     trace: Annotated[
@@ -44,7 +45,7 @@ def simulate(
         typer.Option(min=0.5, max=0.999, help="Step times at this bound, 0.5 as predicted; else the plan's."),
     ] = None,
     by_chance: Annotated[
-        bool, typer.Option("--by-chance", help="Requests go to any replica at random; else to one after the other.")
+        bool, typer.Option("--by-chance", help="Requests go to any replica at random, whatever policy.router says.")
     ] = False,
     lose_instance: Annotated[
         bool,

@@ -38,6 +38,7 @@ NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "policy.flag_price_age_days": "a warning, which no plan fails",
     "policy.simplicity_percent": "chooses among plans that keep every requirement",
     "policy.simplicity_usd_per_configuration": "chooses among plans that keep every requirement",
+    "policy.router": "a fact about what stands before the replicas, counted in what they sustain",
     "policy.grid": "a fact about the electricity, read under a limit on carbon",
     "policy.spot": "a fact about how often spot instances are taken back",
     "policy.elastic.max_periods": "how finely the first plan of a week tells hours apart",

@@ -1,7 +1,7 @@
 """What a plan may buy and how close to the edge it may run: the policy of a scenario, every field optional."""
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -38,6 +38,9 @@ DEFAULT_MAX_PERIODS = 24
 
 Loss = Literal["instance", "region", "provider", "spot_offer"]
 Availability = Literal["none", "instance", "region", "provider"]
+Router = Literal["in_turn", "by_chance", "least_loaded"]
+DEALING: Final[tuple[Router, ...]] = ("in_turn", "least_loaded")
+"""Those that send no replica several requests while others wait for one."""
 Hosting = Literal["rented", "owned", "serverless", "per_second"]
 Minutes = Annotated[float, Number, Field(ge=0, le=10_000)]
 Seconds = Annotated[float, Number, Field(ge=0, le=86_400)]
@@ -288,6 +291,9 @@ class Policy(Strict):
     mix_classes: bool = True
     """Whether a replica may be sent any mix of a workload's request classes; else one class, or all in their shares."""
     max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
+    router: Router | None = None
+    """To which replica requests go: each class to its replicas in turn, to any by chance, or to the one with the fewest
+    in flight. Where nothing is said plans count on chance, and are simulated in turn."""
     confidence: Annotated[float, Number, Field(ge=CENTRAL_CONFIDENCE, le=0.999)] = DEFAULT_CONFIDENCE
     robust: Robust = Robust()
     max_power_kw: Annotated[float, Number, Field(gt=0, le=1e6)] | None = None

@@ -305,6 +305,12 @@ class Workload(Strict):
             raise ValueError(f"the demand of workload {self.name} was not loaded")
         return self.demand.weekly_peak()
 
+    def least_requests_per_second(self) -> float:
+        """The rate of its quietest hour in which there are requests."""
+        if self.demand is None:
+            return self.peak_requests_per_second()
+        return min(rate for rate in self.demand.weekly() if rate > 0)
+
 
 class Scenario(Strict):
     """One question to the optimizer: these workloads, under this policy."""

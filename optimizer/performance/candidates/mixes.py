@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.performance.candidates.options import MIXED, Pool, WorkloadOptions, mix_of, pool_options
+from optimizer.performance.candidates.options import WorkloadOptions, pool_options
+from optimizer.performance.candidates.pools import MIXED, Pool
 from optimizer.performance.candidates.triangulation import (
     INWARD,
     Simplex,
@@ -93,7 +94,7 @@ def _share_of_class(pool: Pool, classes: int) -> Floats:
 def _with_pool(options: WorkloadOptions, share: Floats) -> WorkloadOptions:
     """One more mix predicted, from the share of each of the workload's classes, (K,)."""
     classes = tuple(np.flatnonzero(share).tolist())
-    pool = Pool(f"{MIXED}{len(options.pools)}", classes, mix_of(options.workload, classes, share[list(classes)]))
+    pool = Pool(f"{MIXED}{len(options.pools)}", classes, options.mix(classes, share[list(classes)]))
     return replace(options, pools=(*options.pools, pool_options(options, pool)))
 
 

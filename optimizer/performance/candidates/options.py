@@ -13,6 +13,7 @@ from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.candidates.enumeration import (
     Kind,
@@ -20,8 +21,8 @@ from optimizer.performance.candidates.enumeration import (
     fixed_failures,
     needless_stages,
 )
-from optimizer.performance.candidates.lengths import lengths_of
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
+from optimizer.performance.candidates.pools import Pool, groups_of, mix_of, pools_of, simplices_of
 from optimizer.performance.candidates.predict import (
     STATISTICS,
     LatencyLimits,
@@ -31,28 +32,14 @@ from optimizer.performance.candidates.predict import (
     sustainable_rate,
 )
 from optimizer.performance.candidates.quality import qualities
-from optimizer.performance.candidates.triangulation import Simplex, joined_classes, triangulated
+from optimizer.performance.candidates.triangulation import Simplex
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, KNOWN_ANYWAY
 from optimizer.performance.market.market import Market, permitted
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
-from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured, unmeasured
-
-WHOLE_MIX, MIXED = "all", "mixed"
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Requests that one deployment serves together: one class, the workload's whole mix in its shares, or a mix that
-    was predicted because a plan ran it."""
-
-    name: str
-    classes: tuple[int, ...]
-    """Positions in the workload's classes."""
-    mix: Mix
 
 
 @dataclass(frozen=True)
@@ -90,11 +77,17 @@ class Variant:
         workload_index: Position of the workload in the scenario.
         workload: The workload with that model and no others; the scenario's own where it lists no others.
         model_quality: The model's benchmark score as a share of the first model's.
+        router: What sends its requests to replicas, as the policy says.
     """
 
     workload_index: int
     workload: Workload
     model_quality: float
+    router: Router | None
+
+    def mix(self, positions: Sequence[int], share: Floats) -> Mix:
+        """Some of the workload's classes, in shares that need not add up to 1."""
+        return mix_of(self.workload, positions, share, self.router)
 
 
 @dataclass(frozen=True)
@@ -151,7 +144,7 @@ def evaluate(scenario: Scenario, catalogs: Catalogs, offers: Market, clock: Cloc
 def variants(scenario: Scenario) -> tuple[Variant, ...]:
     """Every workload with each of its models, in the scenario's order, the first model first."""
     return tuple(
-        Variant(workload_index, _served_by(workload, model), quality)
+        Variant(workload_index, _served_by(workload, model), quality, scenario.policy.router)
         for workload_index, workload in enumerate(scenario.workloads)
         for model, quality in ((workload.model, 1.0), *((item.model, item.quality) for item in workload.alternatives))
     )
@@ -185,54 +178,10 @@ def limits_of(workload: Workload, margins_of_rows: Margins, network_ms: Floats) 
     )
 
 
-def pools_of(workload: Workload) -> tuple[Pool, ...]:
-    """The whole mix first, then each class alone where there is more than one, then each group of several that are
-    mixed as one."""
-    classes = workload.classes()
-    share = np.array([item.share for item in classes])
-
-    def pool(name: str, members: Sequence[int]) -> Pool:
-        return Pool(name, tuple(members), mix_of(workload, members, share[list(members)]))
-
-    everything = pool(WHOLE_MIX, range(len(classes)))
-    if len(classes) == 1:
-        return (everything,)
-    several = [group for group in _groups(workload) if 1 < len(group) < len(classes)]
-    return (
-        everything,
-        *(pool(item.name, [k]) for k, item in enumerate(classes)),
-        *(pool("+".join(classes[k].name for k in group), group) for group in several),
-    )
-
-
-def simplices_of(workload: Workload) -> tuple[Simplex, ...]:
-    """Between which of `pools_of` capacity is added up at first: the whole mix and the groups that it is made of."""
-    pool_of_group = {pool.classes: number for number, pool in enumerate(pools_of(workload))}
-    return triangulated([pool_of_group[group] for group in _groups(workload)], len(pool_of_group))
-
-
 def names_of_joined(variant: Variant) -> tuple[str, ...]:
     """The groups of several classes that are mixed as one."""
     classes = variant.workload.classes()
-    return tuple("+".join(classes[k].name for k in group) for group in _groups(variant.workload) if len(group) > 1)
-
-
-def _groups(workload: Workload) -> tuple[tuple[int, ...], ...]:
-    """The workload's classes in groups of which each is mixed as one."""
-    return joined_classes(np.array([(item.input_tokens, item.output_tokens) for item in workload.classes()], float))
-
-
-def mix_of(workload: Workload, positions: Sequence[int], share: Floats) -> Mix:
-    """Some of a workload's classes, in shares that need not add up to 1."""
-    chosen = [workload.classes()[k] for k in positions]
-    return Mix(
-        input_tokens=np.array([item.input_tokens for item in chosen], dtype=float),
-        output_tokens=np.array([item.output_tokens for item in chosen], dtype=float),
-        share=share / share.sum(),
-        cached_input_share=workload.cached_input_share,
-        arrivals=ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second()),
-        lengths=lengths_of(chosen),
-    )
+    return tuple("+".join(classes[k].name for k in group) for group in groups_of(variant.workload) if len(group) > 1)
 
 
 def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
@@ -274,7 +223,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         pools=(),
         simplices=simplices_of(workload),
     )
-    return _predicted(options, pools_of(workload))
+    return _predicted(options, pools_of(workload, policy.router))
 
 
 def _predicted(options: WorkloadOptions, pools: Sequence[Pool]) -> WorkloadOptions:

@@ -65,6 +65,8 @@ class Mix:
     """Request classes of a workload, (K,): mean lengths, shares that sum to 1, share of prompts already cached.
 
     Where every row has a mix of its own, shares are (n, K). `lengths` says how requests differ within their classes.
+    `dealt`, (K,), are the shares of the classes in the workload where a router sends the requests of each class to its
+    replicas in turn; None where it sends them by chance.
     """
 
     input_tokens: Floats
@@ -73,6 +75,7 @@ class Mix:
     cached_input_share: float
     arrivals: ArrivalVariation = POISSON
     lengths: Lengths | None = None
+    dealt: Floats | None = None
 
     @property
     def longest(self) -> Floats:
@@ -120,12 +123,13 @@ def demand_of(mix: Mix, rows: int) -> TokenMix:
         prompt, answer, share = kinds.input_tokens, kinds.output_tokens, share[..., kinds.request_class] * kinds.share
         first_kind = kinds.first_kind
     cached = prompt * mix.cached_input_share
+    turns = None if mix.dealt is None else np.sum(mix.share**2 / mix.dealt, axis=-1)
     # (P,) -> (rows, P)
     new, cached_tokens, output, share = (
         np.broadcast_to(np.asarray(each, np.float64), (rows, len(prompt)))
         for each in (prompt - cached, cached, answer, share)
     )
-    return TokenMix(new, cached_tokens, output, share, mix.arrivals, first_kind)
+    return TokenMix(new, cached_tokens, output, share, replace(mix.arrivals, turns=turns), first_kind)
 
 
 def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:

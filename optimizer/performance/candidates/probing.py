@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions, mix_of
+from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.candidates.predict import sustainable_rate
 from optimizer.performance.candidates.triangulation import Simplex
 
@@ -107,7 +107,7 @@ def _spared_at(options: WorkloadOptions, classes: tuple[int, ...], probed: Seque
     load = np.concatenate([each.load_per_s.reshape(-1, len(classes)) for each in probed])
     row = np.concatenate([np.repeat(each.row, each.load_per_s.shape[1]) for each in probed])
     added_up = load.sum(axis=1)
-    mix = replace(mix_of(options.workload, classes, np.ones(len(classes))), share=load / added_up[:, None])
+    mix = replace(options.mix(classes, np.ones(len(classes))), share=load / added_up[:, None])
     rate = sustainable_rate(options.setup.take(row), mix, options.limits.take(row)).rate_per_s
     spared = 1 - np.minimum(added_up / np.maximum(rate, added_up), 1.0)
     # -> the best probe of each configuration, face by face

@@ -6,6 +6,7 @@ from typing import Final
 from optimizer.base.units import SECONDS_PER_HOUR
 from optimizer.inputs.catalog.per_second import PerSecondPrice
 from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.policy import DEALING
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 
 PER_SECOND: Final = "per_second"
@@ -40,8 +41,9 @@ def refusals(scenario: Scenario) -> tuple[str, ...]:
     policy, asks_nothing = scenario.policy, Policy()
     fields = [f"policy.{name}" for name in NOT_PROMISED if getattr(policy, name) != getattr(asks_nothing, name)]
     bursts = [f"workloads[{item.name}].arrivals.cv2" for item in scenario.workloads if item.arrival_cv2 != 1]
+    turns = ["policy.router"] if policy.router in DEALING else []
     crowd = ["workloads"] if len(scenario.workloads) > MOST_WORKLOADS else []
-    return (*fields, *bursts, *crowd)
+    return (*fields, *bursts, *turns, *crowd)
 
 
 def sold_by_second(scenario: Scenario, catalogs: Catalogs) -> tuple[Scenario, Catalogs]:

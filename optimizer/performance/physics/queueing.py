@@ -18,6 +18,8 @@ STATISTICS: Final = ("mean", "p50", "p90", "p95", "p99")
 QUANTILES: Final = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 
 _NORMAL = NormalDist()
+_EVEN: Final = 1e-3
+"""Squared variation of gaps below which they are alike."""
 _FAR: Final = 30.0
 """Standard deviations beyond which a normal tail is no longer a number."""
 
@@ -48,19 +50,30 @@ class ArrivalVariation(RowArrays):
 
     Attributes:
         cv2: Squared variation of the gaps between the workload's requests; 1 is Poisson.
-        rate_per_s: Of all its requests at the peak, one for all rows or (n,).
+        rate_per_s: Of all its requests, one for all rows or (n,).
+        turns: None where a replica's part is drawn by chance. Else requests of each class go to its replicas in turn,
+            and this is Σ m²/q over the classes, of which q are the shares in the workload and m those at the replica:
+            1 where it is sent all in their shares, 1/q for one class alone; of all rows, or (n,).
     """
 
     cv2: float | Floats = 1.0
     rate_per_s: float | Floats = math.inf
+    turns: float | Floats | None = None
 
     def of_replica(self, rate_per_s: Floats) -> Floats:
         """Squared variation of the gaps at a replica that is sent so many requests a second, (n,).
 
-        A share p of a renewal process, drawn by chance, has p cv² + 1 − p. Dealing in turn is smoother than that.
-        Source: Whitt (1983), The queueing network analyzer, splitting.
+        A share p of a renewal process, drawn by chance, has p cv² + 1 − p; every 1/p-th request of it has p cv².
+        Classes are drawn by chance from the workload's requests and then dealt in turn, which adds up to
+        p (cv² − 1 + Σ m²/q), the variance of the counts over their mean: chance has no less.
+        Source: Whitt (1983), The queueing network analyzer, splitting; Cox (1962), Renewal theory, every n-th event.
         """
-        return 1 + np.minimum(rate_per_s / self.rate_per_s, 1.0) * (self.cv2 - 1)
+        share = np.minimum(rate_per_s / self.rate_per_s, 1.0)
+        by_chance = 1 + share * (self.cv2 - 1)
+        if self.turns is None:
+            return by_chance
+        in_turn: Floats = np.minimum(share * (self.cv2 - 1 + self.turns), by_chance)
+        return np.maximum(in_turn, _EVEN)
 
 
 POISSON: Final = ArrivalVariation()

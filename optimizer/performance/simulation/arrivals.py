@@ -57,7 +57,7 @@ def renewal(rng: np.random.Generator, classes: Classes, rate_per_s: float, reque
     al., 2025).
     """
     gaps = rng.gamma(1 / cv2, cv2 / rate_per_s, requests)
-    return _drawn(rng, classes, np.cumsum(gaps))
+    return drawn_at(rng, classes, np.cumsum(gaps))
 
 
 def ramped(
@@ -80,16 +80,29 @@ def ramped(
     span_s = requests / rate_per_s / ((first + last) / 2)
     # by t the ramp expects as many as the steady stream by first · t + (last − first) t² / (2 span)
     steeper = (last - first) / span_s
-    return _drawn(rng, classes, 2 * steady_s / (first + np.sqrt(np.maximum(first**2 + 2 * steeper * steady_s, 0.0))))
+    return drawn_at(rng, classes, 2 * steady_s / (first + np.sqrt(np.maximum(first**2 + 2 * steeper * steady_s, 0.0))))
 
 
 def together(rng: np.random.Generator, classes: Classes, rate_per_s: float, requests: int, every_s: float) -> Stream:
     """Crowds: Poisson requests of so many seconds, all of which come at the beginning of them."""
     steady_s = np.cumsum(rng.exponential(1 / rate_per_s, requests))
-    return _drawn(rng, classes, np.floor(steady_s / every_s) * every_s)
+    return drawn_at(rng, classes, np.floor(steady_s / every_s) * every_s)
 
 
-def _drawn(rng: np.random.Generator, classes: Classes, arrived_s: Floats) -> Stream:
+def by_rates(rng: np.random.Generator, rate_per_s: Floats, part_s: float, cv2: float) -> Floats:
+    """(N,) when requests arrive at rates that change from part to part, (P,), each of so many seconds.
+
+    Gaps of a gamma distribution in the time in which the rate is one a second: inversion, as of a ramp.
+    """
+    expected = np.concatenate([[0.0], np.cumsum(rate_per_s * part_s)])
+    # more gaps than come, by far
+    gaps = rng.gamma(1 / cv2, cv2, int(expected[-1] + 10 * np.sqrt(cv2 * expected[-1]) + 10 * cv2 + 10))
+    steady = np.cumsum(gaps)
+    arrived: Floats = np.interp(steady[steady < expected[-1]], expected, part_s * np.arange(len(expected)))
+    return arrived
+
+
+def drawn_at(rng: np.random.Generator, classes: Classes, arrived_s: Floats) -> Stream:
     """Requests at those times, each of a class drawn by the shares, and of a kind by the shares in its class."""
     drawn = rng.choice(len(classes.share), size=len(arrived_s), p=classes.share)
     prompt, answer = classes.input_tokens[drawn], classes.output_tokens[drawn]

@@ -1,8 +1,8 @@
 """A workload's requests dealt to its replicas, and each replica that is looked at served from the first to the last.
 
-Requests go to deployments by chance, in the shares that the plan sends them, and inside a deployment to one replica
-after the other, or by chance as well. Replicas of a deployment are alike, so of many only a few are looked at, which
-stand for the rest.
+Requests go to deployments in the shares that the plan sends them, and inside a deployment to its replicas, as the
+router does it that the policy states; where it states none, to deployments by chance and to replicas in turn. Replicas
+of a deployment are alike, so of many only a few are looked at, which stand for the rest.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.costs import ReplicaCosts
-from optimizer.performance.simulation.outage import Outage, dealt, served_requests, served_through
+from optimizer.performance.simulation.dealing import dealt, sent
+from optimizer.performance.simulation.fewest import served_by_fewest
+from optimizer.performance.simulation.outage import Outage, served_requests, served_through, work_of
 from optimizer.performance.simulation.replica import Served
 
 
@@ -59,48 +62,59 @@ def serve_stream(
     cached_input_share: float,
     most_replicas: int,
     *,
-    by_chance: bool = False,
+    router: Router | None = None,
     outage: Outage | None = None,
 ) -> Outcome:
     """The stream served by the deployments.
 
     Args:
-        rng: Decides to which deployment each request goes, and by chance to which replica.
+        rng: Decides what chance does of the router's work.
         stream: The requests.
         servers: The deployments.
         cached_input_share: Of every prompt, in the prefix cache.
         most_replicas: How many replicas of a deployment are looked at.
-        by_chance: Whether a request goes to any replica of its deployment alike, and not to the next in turn.
+        router: What sends requests to replicas; None where nobody says.
         outage: Replicas that are lost for a time; all of their deployment are then looked at.
     """
-    server, chance = _sent(rng, stream, servers), rng if by_chance else None
-    fewest = min(min(most_replicas / each.replicas, 1.0) for each in servers)
-    parts, looked_at = [], []
+    server = sent(rng, router, stream.request_class, np.column_stack([each.rate_per_s for each in servers]))
+    chance = rng if router == "by_chance" else None
+    served = []
     for number, each in enumerate(servers):
         (mine,) = np.nonzero(server == number)
-        if outage is not None and outage.server == number:
-            done = served_through(each.costs, stream, mine, each.replicas, cached_input_share, outage, chance)
+        lost = outage if outage is not None and outage.server == number else None
+        if router == "least_loaded":
+            work = work_of(each.costs, stream, mine, cached_input_share)
+            found = served_by_fewest(each.costs, stream.arrived_s[mine], work, each.replicas, lost)
+            done = [(mine[positions], one) for positions, one in found]
+        elif lost is not None:
+            done = served_through(each.costs, stream, mine, each.replicas, cached_input_share, lost, chance)
         else:
             turns = dealt(np.ones(len(mine), dtype=np.bool_), np.arange(each.replicas), chance)
             parts_of = [mine[turns == one] for one in range(min(each.replicas, most_replicas))]
             done = [(part, served_requests(each.costs, stream, part, cached_input_share)) for part in parts_of]
-        kept = fewest * each.replicas / len(done)
+        served.append(done)
+    return outcome_of(stream, [each.replicas for each in servers], served, most_replicas)
+
+
+def outcome_of(
+    stream: Stream, replicas: Sequence[int], served: Sequence[Sequence[tuple[Ints, Served]]], most_replicas: int
+) -> Outcome:
+    """What became of the requests that replicas of each deployment served, positions in the stream and times."""
+    fewest = min(min(most_replicas / each, 1.0) for each in replicas)
+    parts = []
+    for number, done in enumerate(served):
+        kept = fewest * replicas[number] / len(done)
         parts += [_latencies(stream, requests, one, number, kept) for requests, one in done]
-        served = [one for _, one in done]
-        looked_at.append(served)
     request, owner, ttft, tpot, e2e = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(request, kind="stable")
-    return Outcome(request[order], owner[order], ttft[order], tpot[order], e2e[order], looked_at)
-
-
-def _sent(rng: np.random.Generator, stream: Stream, servers: Sequence[Server]) -> Ints:
-    """(N,) the deployment that each request goes to: by chance, in the shares of its class."""
-    # (class, server) -> cumulative share, of a class that nobody sends nothing
-    rates = np.column_stack([each.rate_per_s for each in servers])
-    share = np.cumsum(rates, axis=1) / np.maximum(rates.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    drawn = rng.random(stream.requests)
-    sent: Ints = np.sum(drawn[:, None] >= share[stream.request_class], axis=1)
-    return np.minimum(sent, len(servers) - 1)
+    return Outcome(
+        request[order],
+        owner[order],
+        ttft[order],
+        tpot[order],
+        e2e[order],
+        [[one for _, one in done] for done in served],
+    )
 
 
 def _latencies(

@@ -10,7 +10,8 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.performance.simulation.arrivals import Stream
-from optimizer.performance.simulation.costs import ReplicaCosts
+from optimizer.performance.simulation.costs import ReplicaCosts, Work
+from optimizer.performance.simulation.dealing import dealt
 from optimizer.performance.simulation.replica import Served, serve
 
 
@@ -42,10 +43,15 @@ def served_requests(
         cached_input_share: Of every prompt, in the prefix cache.
         asked_s: (n,) when they are asked of this replica; when they arrive unless given.
     """
+    at_s = stream.arrived_s[requests] if asked_s is None else asked_s
+    return serve(costs, at_s, work_of(costs, stream, requests, cached_input_share))
+
+
+def work_of(costs: ReplicaCosts, stream: Stream, requests: Ints, cached_input_share: float) -> Work:
+    """What some requests of a stream ask of a replica, with that share of every prompt in its prefix cache."""
     prompt = stream.input_tokens[requests]
     cached = np.minimum((prompt * cached_input_share).astype(np.int64), prompt - 1)
-    at_s = stream.arrived_s[requests] if asked_s is None else asked_s
-    return serve(costs, at_s, costs.work(prompt - cached, cached, stream.output_tokens[requests]))
+    return costs.work(prompt - cached, cached, stream.output_tokens[requests])
 
 
 def served_through(
@@ -88,7 +94,7 @@ def served_through(
         (rest,) = np.nonzero((place == one) & ~finished)
         rest = rest[np.argsort(asked_s[rest], kind="stable")]
         after = served_requests(costs, stream, mine[rest], cached_input_share, asked_s[rest])
-        found.append((np.concatenate([early, mine[rest]]), _one_after_the_other(before, after)))
+        found.append((np.concatenate([early, mine[rest]]), one_after_the_other(before, after)))
     return found
 
 
@@ -102,14 +108,7 @@ def _until(
     return requests[in_time], kept
 
 
-def dealt(those: Flags, replicas: Ints, chance: np.random.Generator | None) -> Ints:
-    """(n,) the replica of each of those requests: one after the other, or any alike where chance decides."""
-    turn = np.cumsum(those) - 1 if chance is None else chance.integers(len(replicas), size=len(those))
-    chosen: Ints = replicas[turn % len(replicas)]
-    return chosen
-
-
-def _one_after_the_other(before: Served, after: Served) -> Served:
+def one_after_the_other(before: Served, after: Served) -> Served:
     """What one replica did before it was lost and since."""
     return Served(
         np.concatenate([before.first_token_s, after.first_token_s]),

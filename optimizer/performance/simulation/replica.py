@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Floats, Ints
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
 
 
@@ -45,15 +45,9 @@ def serve(costs: ReplicaCosts, arrived_s: Floats, work: Work, *, by_single_steps
         work: What each asks.
         by_single_steps: Whether decode steps are taken one by one: slower, and what jumps are tested against.
     """
-    replica = _Replica(costs, arrived_s.tolist(), work, longest_jump=1 if by_single_steps else None)
+    replica = Replica(costs, work, arrived_s.tolist(), longest_jump=1 if by_single_steps else None)
     replica.run()
-    return Served(
-        np.array(replica.first_token_s),
-        np.array(replica.finished_s),
-        replica.preempted,
-        replica.busy_s,
-        replica.sequence_s,
-    )
+    return replica.served(np.arange(len(arrived_s)))
 
 
 @dataclass
@@ -67,16 +61,19 @@ class _Prompt:
 
 
 @dataclass
-class _Replica:
+class Replica:
     """The state between two steps.
 
-    `step` counts decode steps, so that a running sequence is known by the step in which it ends.
+    `step` counts decode steps, so that a running sequence is known by the step in which it ends. Requests arrive at
+    the times that are given, or are handed over one by one with `take`.
     """
 
     costs: ReplicaCosts
-    arrived_s: list[float]
     work: Work
-    longest_jump: int | None
+    arrived_s: list[float] = field(default_factory=list)
+    longest_jump: int | None = None
+    until_s: float = np.inf
+    """Beyond which no jump goes, but for the step that is under way then."""
     now_s: float = 0.0
     step: int = 0
     next_arrival: int = 0
@@ -98,7 +95,8 @@ class _Replica:
     """Tokens that preempted requests had already answered."""
 
     def __post_init__(self) -> None:
-        count, work = len(self.arrived_s), self.work
+        work = self.work
+        count = len(work.new_tokens)
         self.first_token_s, self.finished_s = [np.inf] * count, [np.inf] * count
         self.new_tokens, self.cached_tokens = work.new_tokens.tolist(), work.cached_tokens.tolist()
         self.output_tokens, self.prompt_attention_s = work.output_tokens.tolist(), work.attention_s.tolist()
@@ -118,9 +116,26 @@ class _Replica:
         chunks_s = full * costs.added(0, costs.max_tokens, 0) + costs.added(0, tokens - full * costs.max_tokens, 1)
         return (chunks_s + attention_s) * costs.held_up(full + 1)
 
-    def run(self) -> None:
-        """Steps and jumps until nobody waits and nothing runs."""
-        while True:
+    @property
+    def in_flight(self) -> int:
+        """Requests that wait, are read, or are answered."""
+        return len(self.queue) + len(self.prompts) + len(self.ends)
+
+    def take(self, request: int, at_s: float) -> None:
+        """A request more, asked at a time up to which the replica has run."""
+        if not self.in_flight:
+            self.now_s = max(self.now_s, at_s)
+        self.queue.append(request)
+
+    def served(self, requests: Ints) -> Served:
+        """What became of these requests, and how busy it was."""
+        first, finished = np.array(self.first_token_s)[requests], np.array(self.finished_s)[requests]
+        return Served(first, finished, self.preempted, self.busy_s, self.sequence_s)
+
+    def run(self, until_s: float = np.inf) -> None:
+        """Steps and jumps until nobody waits and nothing runs, or until the first step that ends after that time."""
+        self.until_s = until_s
+        while self.now_s < until_s:
             self._arrivals()
             self._admit()
             if self.prompts:
@@ -212,9 +227,10 @@ class _Replica:
         if room >= 1:
             steps = min(steps, int(min(room, steps)))
         mean = self.context / running
-        waits = not self.queue and self.next_arrival < len(self.arrived_s)
-        if waits:
-            until = (self.arrived_s[self.next_arrival] - self.now_s) / costs.decode(running, mean)
+        comes = self.next_arrival < len(self.arrived_s)
+        until_s = self.arrived_s[self.next_arrival] if comes else self.until_s
+        if not self.queue and until_s < np.inf:
+            until = (until_s - self.now_s) / costs.decode(running, mean)
             steps = min(steps, max(int(until) + 1, 1))
         self._pass(steps * costs.decode(running, mean + (steps - 1) / 2), steps)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from optimizer.base.units import MS_PER_S, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.scenario.policy import DEALING
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.simulation.sample_sizes import requests_to_prove, without_a_violation
@@ -186,7 +187,7 @@ class _Sent:
                 hf_id=self.claim.catalogs.published_name(self.d.model),
                 served=self._served[key],
                 rate_per_s=rates[key],
-                cv2=self._cv2(rates[key]),
+                cv2=self._cv2(key, rates[key]),
                 cached_share=self._workload.cached_input_share,
                 limits=limits[key],
                 needs=needs[key],
@@ -211,9 +212,12 @@ class _Sent:
         before_ms = self.claim.network_ms(self._workload, self.offer) + self._workload.slo.ttft_overhead_ms
         return promised_limits(self._workload.slo, self.d, served, before_ms, doubt)
 
-    def _cv2(self, rate_per_s: float) -> float:
-        """Of the gaps that reach one replica from one class."""
-        whole = ArrivalVariation(self._workload.arrival_cv2, self._workload.peak_requests_per_second())
+    def _cv2(self, key: str, rate_per_s: float) -> float:
+        """Of the gaps that reach one replica from one class, at the peak."""
+        workload = self._workload
+        share = next(item.share for item in workload.classes() if item.name == key)
+        turns = 1 / share if self.claim.policy.router in DEALING else None
+        whole = ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second(), turns)
         return float(whole.of_replica(np.array([rate_per_s]))[0])
 
 

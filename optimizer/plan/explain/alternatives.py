@@ -19,7 +19,8 @@ from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.requirements.stated import stated_requirements, with_field
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.avoiding import letting_in
-from optimizer.performance.candidates.options import MIXED, WorkloadOptions
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.pools import MIXED
 from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import left_with

@@ -9,6 +9,7 @@ from optimizer.inputs.catalog.kinds import PricingTerm
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import StatedRequirement, stated_requirements
 from optimizer.inputs.scenario.demand import POISSON_CV2
+from optimizer.inputs.scenario.policy import DEALING
 from optimizer.inputs.scenario.scenario import Lifecycle, Scenario
 from optimizer.plan.horizon.branches import horizon_of
 from optimizer.plan.question.asking import decided
@@ -29,6 +30,8 @@ HELD: Final = frozenset(
     }
 )
 """Requirements of the fleet that every node keeps; so are all that decide which offers and candidates there are."""
+
+DEPENDS: Final = "makes what a replica sustains depend on how many there are, which purchases over months do not"
 
 
 def asked_over_months(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Inquiry:
@@ -58,11 +61,13 @@ def not_held(scenario: Scenario) -> Iterator[Finding]:
     for item in _left_out(scenario):
         if item.written:
             yield Finding("scenario", 0, item.field, "is not kept by purchases over months", hint)
+    if scenario.policy.router in DEALING:
+        hint = "say `by_chance`; `optimizer lifecycle` keeps it"
+        yield Finding("scenario", 0, "policy.router", DEPENDS, hint)
     for workload in scenario.workloads:
         if workload.arrival_cv2 != POISSON_CV2:
             path = f"workloads[{workload.name}].arrivals"
-            problem = "makes what a replica sustains depend on how many there are, which purchases over months do not"
-            yield Finding("scenario", 0, path, problem, "say `process: poisson`; `optimizer lifecycle` keeps it")
+            yield Finding("scenario", 0, path, DEPENDS, "say `process: poisson`; `optimizer lifecycle` keeps it")
 
 
 def _left_out(scenario: Scenario) -> Iterator[StatedRequirement]:

@@ -4,6 +4,7 @@ from typing import Final
 
 from optimizer.inputs.requirements.stated import own_fields, policy_fields
 from optimizer.inputs.scenario.demand import POISSON_CV2
+from optimizer.inputs.scenario.policy import DEALING
 from optimizer.inputs.scenario.scenario import Scenario
 
 IN_WORDS: Final = "stated_as"
@@ -14,12 +15,20 @@ def what_is_considered(scenario: Scenario) -> tuple[object, ...]:
     """What decides which configurations are considered at all and which fail without a prediction.
 
     Not how much is asked for: what one replica sustains does not depend on the demand, unless requests arrive in
-    bursts, which the more replicas share the more of them there are.
+    bursts, which the more replicas share the more of them there are, or are dealt to them in turn.
     """
     apart = dict.fromkeys((*own_fields("levels", "fleet"), IN_WORDS))
     workloads = tuple(workload.model_copy(update=apart) for workload in scenario.workloads)
-    shared = tuple(w.peak_requests_per_second() for w in scenario.workloads if w.arrival_cv2 != POISSON_CV2)
-    return (workloads, shared, *(getattr(scenario.policy, field) for field in sorted(policy_fields("candidates"))))
+    policy = scenario.policy
+    in_turn = policy.router in DEALING
+    uneven = [each for each in scenario.workloads if in_turn or each.arrival_cv2 != POISSON_CV2]
+    shared = tuple((each.peak_requests_per_second(), each.least_requests_per_second()) for each in uneven)
+    return (
+        workloads,
+        policy.router,
+        shared,
+        *(getattr(policy, field) for field in sorted(policy_fields("candidates"))),
+    )
 
 
 def levels_of(scenario: Scenario) -> tuple[object, ...]:

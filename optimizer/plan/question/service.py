@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.mixes import OverloadedMix
-from optimizer.performance.candidates.options import WorkloadOptions, mix_of
+from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
 from optimizer.performance.candidates.probing import middle_of
 from optimizer.performance.uncertainty.evidence import Margins
@@ -114,7 +114,7 @@ def _service(
         rate_per_s, limited_by = known.rate_per_s[row], known.limited_by[row]
     else:
         classes = tuple(np.flatnonzero(by_class).tolist())
-        mix = mix_of(choice.workload, classes, np.array(by_class)[list(classes)])
+        mix = choice.mix(classes, np.array(by_class)[list(classes)])
         rows = np.array([row])
         sustainable = sustainable_rate(choice.setup.take(rows), mix, choice.limits.take(rows))
         rate_per_s, limited_by = sustainable.rate_per_s[0], sustainable.limited_by[0]

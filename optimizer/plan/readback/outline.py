@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import accumulate, pairwise
 
-from optimizer.performance.candidates.options import MIXED, WorkloadOptions
+from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.pools import MIXED
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Use
 from optimizer.plan.readback.bill import (

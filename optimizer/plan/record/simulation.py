@@ -116,6 +116,8 @@ class Simulation(Strict):
     """Workloads of which the scenario does not say how requests arrive, taken to know nothing of each other."""
     from_trace: tuple[str, ...] = ()
     """Workloads of which it was read from a trace how unevenly requests arrive."""
+    days: int | None = None
+    """Of the scenario's week, hour by hour; None for the hours in which replicas have most to do."""
     seeds: int
     confidence: Figure
     """The step times are the bound that is this likely to be kept."""

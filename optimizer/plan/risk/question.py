@@ -8,6 +8,7 @@ from optimizer.base.errors import Finding
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import stated_requirements
 from optimizer.inputs.scenario.demand import POISSON_CV2
+from optimizer.inputs.scenario.policy import DEALING
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.terms import stated_terms
@@ -26,6 +27,8 @@ HELD: Final = frozenset(
 """Requirements of the fleet that hold in every draw, are margins of the plan that is judged, or are judged themselves,
 as a budget is; so are all that decide which offers and candidates there are."""
 
+DEPENDS: Final = "makes what a replica sustains depend on how many there are, which draws do not"
+
 
 def not_held(scenario: Scenario) -> Iterator[Finding]:
     """Everything that was written down and that purchases in draws do not keep."""
@@ -34,14 +37,16 @@ def not_held(scenario: Scenario) -> Iterator[Finding]:
         own = item.requirement
         if item.written and (own.name == "egress" or (own.decides == "fleet" and own.name not in HELD)):
             yield Finding("scenario", 0, item.field, "is not kept by purchases in draws", hint)
+    if scenario.policy.router in DEALING:
+        hint = "say `by_chance` to ask for the risk"
+        yield Finding("scenario", 0, "policy.router", DEPENDS, hint)
     for workload in scenario.workloads:
         path = f"workloads[{workload.name}]"
         if workload.demand is not None:
             hint = "give requests_per_second, the peak"
             yield Finding("scenario", 0, f"{path}.demand", "demand over the week is not drawn yet", hint)
         if workload.arrival_cv2 != POISSON_CV2:
-            problem = "makes what a replica sustains depend on how many there are, which draws do not"
-            yield Finding("scenario", 0, f"{path}.arrivals", problem, "say `process: poisson` to ask for the risk")
+            yield Finding("scenario", 0, f"{path}.arrivals", DEPENDS, "say `process: poisson` to ask for the risk")
     for hosted in sorted({"serverless", "per_second"} & set(scenario.policy.hosting)):
         problem = f"'{hosted}' is paid by the request or the second, which is not drawn yet"
         yield Finding("scenario", 0, "policy.hosting", problem, "leave it away to ask for the risk")

@@ -27,12 +27,14 @@ class Arrivals:
     Attributes:
         cv2: Squared variation of the gaps between requests.
         ramp: The rate at the start and at the end over the plan's, on a straight line between; None for a steady rate.
+        days: Of the scenario's own week, hour by hour; None for the hours in which replicas have most to do.
         every_s: Requests of so many seconds come at once, at their beginning; None where they do not.
         recorded: A trace, which says all of it.
     """
 
     cv2: float = POISSON_CV2
     ramp: tuple[float, float] | None = None
+    days: int | None = None
     every_s: float | None = None
     recorded: Recorded | None = None
 
@@ -46,6 +48,8 @@ class Arrivals:
         if self.ramp is not None:
             start, end = (exactly(each) for each in self.ramp)
             return f"Poisson, at a rate that goes from {start} to {end} times the plan's"
+        if self.days is not None:
+            return f"{self.days} {'day' if self.days == 1 else 'days'} of the week, hour by hour"
         return arrivals_in_words(self.cv2)
 
     def stream(self, rng: np.random.Generator, service: ServedWorkload, requests: int) -> Stream:

@@ -1,12 +1,13 @@
 """The replicas of a plan as servers of a simulation, in the period in which each workload's have most to do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import RequestLengths, Workload
 from optimizer.performance.physics.setup import gather
 from optimizer.performance.simulation.arrivals import Classes, Kinds
@@ -35,6 +36,7 @@ class ServedWorkload:
         deployments: Those that are sent something.
         servers: The same, as they are simulated.
         before_ms: What passes outside the model on the way to each: the network and the stages before it.
+        router: What sends requests to replicas, as the policy says; None where it says nothing.
     """
 
     workload: Workload
@@ -46,6 +48,7 @@ class ServedWorkload:
     deployments: tuple[Deployment, ...]
     servers: tuple[Server, ...]
     before_ms: tuple[float, ...]
+    router: Router | None
 
     def no_larger_than(self, most_replicas: int) -> "ServedWorkload":
         """The same fleet with so many replicas at most, each of which is sent what it is sent in the plan.
@@ -88,15 +91,56 @@ def _of_fewer(server: Server, share: float) -> Server:
     return replace(server, replicas=replicas, rate_per_s=server.rate_per_s * (replicas / server.replicas))
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """Replicas of a deployment and what they are sent, requests a second of each class."""
+
+    replicas: int
+    rate_per_s: Mapping[str, float]
+
+
+Chosen = Callable[[Sequence[Deployment]], tuple[int, Sequence[_Sent]]]
+"""What is looked at of a workload's deployments: a period, and what each is sent."""
+
+
 def services(claim: Claim, confidence: float) -> tuple[ServedWorkload, ...]:
-    """Every workload that replicas serve, their steps as slow as the bound of that confidence says."""
+    """Every workload that replicas serve, in the period in which one of them has most to do, their steps as slow as the
+    bound of that confidence says."""
+    return tuple(_services(claim, confidence, _at_busiest))
+
+
+def every_service(claim: Claim, confidence: float) -> tuple[ServedWorkload, ...]:
+    """The same with all deployments that are ever sent something, each with the most replicas that it ever has."""
+    return tuple(_services(claim, confidence, _at_any_time))
+
+
+def _at_busiest(deployments: Sequence[Deployment]) -> tuple[int, Sequence[_Sent]]:
+    """Of periods in which they have as much to do it is the one with the fewest replicas, which luck hits hardest."""
+    periods = range(len(deployments[0].schedule)) if deployments else ()
+    busiest = max(periods, key=lambda period: (_load(deployments, period), -_running(deployments, period)), default=0)
+    entries = [d.schedule[busiest] for d in deployments]
+    return busiest, [_Sent(entry.replicas, entry.requests_per_second_by_class) for entry in entries]
+
+
+def _at_any_time(deployments: Sequence[Deployment]) -> tuple[int, Sequence[_Sent]]:
+    """What the classes are sent of all periods is added up, which says who is ever sent something."""
+    found = []
+    for d in deployments:
+        added_up: dict[str, float] = {}
+        for entry in d.schedule:
+            for name, rate in entry.requests_per_second_by_class.items():
+                added_up[name] = added_up.get(name, 0.0) + rate
+        found.append(_Sent(max(entry.replicas for entry in d.schedule), added_up))
+    return 0, found
+
+
+def _services(claim: Claim, confidence: float, chosen: Chosen) -> Iterator[ServedWorkload]:
     costs = _costs(claim, confidence)
-    found: list[ServedWorkload] = []
     for workload in claim.scenario.workloads:
         mine = [number for number, (d, _, _) in enumerate(claim.placed) if d.workload == workload.name]
         away_ms = [claim.network_ms(workload, claim.placed[n][2]) + workload.slo.ttft_overhead_ms for n in mine]
-        found += _served(workload, [claim.placed[n][0] for n in mine], [costs[n] for n in mine], away_ms)
-    return tuple(found)
+        deployments = [claim.placed[n][0] for n in mine]
+        yield from _served(workload, deployments, [costs[n] for n in mine], away_ms, claim.policy.router, chosen)
 
 
 def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
@@ -116,23 +160,22 @@ def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
 
 
 def _served(
-    workload: Workload, deployments: Sequence[Deployment], costs: Sequence[ReplicaCosts], before_ms: Sequence[float]
+    workload: Workload,
+    deployments: Sequence[Deployment],
+    costs: Sequence[ReplicaCosts],
+    before_ms: Sequence[float],
+    router: Router | None,
+    chosen: Chosen,
 ) -> Iterator[ServedWorkload]:
-    """The workload in the period in which a replica of it has most to do; none where nothing is sent to any.
-
-    Of periods in which they have as much to do it is the one with the fewest replicas, which luck hits hardest.
-    """
-    periods = range(len(deployments[0].schedule)) if deployments else ()
-    busiest = max(periods, key=lambda period: (_load(deployments, period), -_running(deployments, period)), default=0)
-    running = [(d, one, d.schedule[busiest], ms) for d, one, ms in zip(deployments, costs, before_ms, strict=True)]
-    sent = [each for each in running if each[2].replicas and each[2].requests_per_second > 0]
+    """The workload as it is looked at; none where nothing is sent to any replica of it."""
+    period, entries = chosen(deployments)
+    running = zip(deployments, costs, entries, before_ms, strict=True)
+    sent = [each for each in running if each[2].replicas and sum(each[2].rate_per_s.values()) > 0]
     if not sent:
         return
     classes = workload.classes()
     names = tuple(item.name for item in classes)
-    servers = tuple(
-        Server(one, entry.replicas, _by_class(names, entry.requests_per_second_by_class)) for _, one, entry, _ in sent
-    )
+    servers = tuple(Server(one, entry.replicas, _by_class(names, entry.rate_per_s)) for _, one, entry, _ in sent)
     by_class = np.sum([server.rate_per_s for server in servers], axis=0)
     yield ServedWorkload(
         workload=workload,
@@ -145,10 +188,11 @@ def _served(
         ),
         rate_per_s=float(by_class.sum()),
         cv2=workload.arrival_cv2,
-        period=busiest,
+        period=period,
         deployments=tuple(d for d, *_ in sent),
         servers=servers,
         before_ms=tuple(ms for *_, ms in sent),
+        router=router,
     )
 
 

@@ -1,14 +1,15 @@
 """A plan's promises held against simulated requests: kept, broken, or not decided by so many."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.base.units import MS_PER_S
+from optimizer.base.units import HOURS_PER_DAY, MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream
@@ -26,6 +27,7 @@ from optimizer.plan.record.simulation import (
 from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.losing import instance_lost, loss_in_words
 from optimizer.plan.simulate.servers import ServedWorkload, services
+from optimizer.plan.simulate.week import served_week, weeks
 from optimizer.plan.verify.claim import Claim
 
 Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
@@ -43,7 +45,16 @@ REQUESTS_OF_A_REPLICA: Final = 1000
 CONFIRMING_REQUESTS: Final = (5_000, 20_000)
 """Of each workload beside a plan: so few where they decide every limit, else so many, within a fifth of a second."""
 MEAN: Final = "mean"
-BY_CHANCE: Final = "each sent to a replica by chance"
+LARGEST_COUNTED_FLEET: Final = 16
+"""The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
+to choose from."""
+ROUTED: Final[Mapping[Router | None, str]] = {
+    None: "",
+    "in_turn": ", sent to replicas in turn",
+    "by_chance": ", each sent to a replica by chance",
+    "least_loaded": ", each sent to the replica with the fewest in flight",
+}
+"""Behind how requests arrive."""
 LEAST_MS: Final = 1e-9
 
 
@@ -92,7 +103,8 @@ def simulated(
         requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
         seeds: How often the whole is repeated.
         first_seed: Decides the luck of the first time; each later time has the next.
-        by_chance: Whether requests go to replicas as a service sends them that picks one at random; else in turn.
+        by_chance: Whether requests go to replicas as a service sends them that picks one at random; else as the policy
+            says, in turn where it says nothing.
         parts: Into how many parts of equal time what requests met is divided beside the whole.
         lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
     """
@@ -101,16 +113,22 @@ def simulated(
     lost: list[str] = []
     losing = claim if lose_instance else None
     deployments: list[SimulatedDeployment] = []
-    total, served = 0, services(claim, confidence)
-    for number, service in enumerate(served):
+    router: Router | None = "by_chance" if by_chance else claim.policy.router
+    days = None if arrivals is None else arrivals.days
+    of_week = () if days is None else weeks(claim, confidence, days)
+    total, served = 0, services(claim, confidence) if days is None else tuple(each.service for each in of_week)
+    warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
+    for number, service in enumerate(replace(each, router=router) for each in served):
         coming = arrivals or Arrivals(service.cv2)
         runs = [
-            _run(service, coming, requests, seed, number, by_chance=by_chance, losing=losing)
+            served_week(of_week[number], router, MOST_REPLICAS, (seed, number))
+            if of_week
+            else _run(service, coming, requests, seed, number, losing)
             for seed in range(first_seed, first_seed + seeds)
         ]
         total += sum(len(outcome.request) for _, outcome in runs)
         found = _found(service, runs)
-        classes += _judged(service, _after_warm_up(found))
+        classes += _judged(service, _after(warm_up, found))
         over_time += _over_time(service, found, max(stream.span_s for stream, _ in runs), parts)
         deployments += _deployments(service, runs)
         if lose_instance:
@@ -120,9 +138,10 @@ def simulated(
     words = _in_words(as_asked) if arrivals is None else arrivals.words
     return Simulation(
         requests=total,
-        arrivals=f"{words}, {BY_CHANCE}" if by_chance else words,
+        arrivals=words + ROUTED[router],
         assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
         from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
+        days=days,
         seeds=seeds,
         confidence=confidence,
         likely=LIKELY,
@@ -149,7 +168,7 @@ def room(promise: tuple[SimulatedClass, MeasuredLimit]) -> float:
 def holds_alone(service: ServedWorkload, requests: int) -> bool:
     """Whether so many requests leave no doubt that a workload's replicas keep every promise."""
     runs = [_run(service, Arrivals(service.cv2), requests, seed=0, number=0)]
-    return _holds(list(_judged(service, _after_warm_up(_found(service, runs))))) is True
+    return _holds(list(_judged(service, _after(WARM_UP, _found(service, runs))))) is True
 
 
 def _holds(classes: Sequence[SimulatedClass]) -> bool | None:
@@ -170,24 +189,24 @@ def _run(
     requests: int,
     seed: int,
     number: int,
-    *,
-    by_chance: bool = False,
     losing: Claim | None = None,
 ) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
-    fleet = service if arrivals.recorded is not None else service.no_larger_than(LARGEST_FLEET)
+    largest = LARGEST_COUNTED_FLEET if service.router == "least_loaded" else LARGEST_FLEET
+    fleet = service if arrivals.recorded is not None else service.no_larger_than(largest)
     count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
     stream = arrivals.stream(coming, fleet, count)
     cached = service.workload.cached_input_share
     outage = None if losing is None else instance_lost(losing, fleet, stream)
-    outcome = serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, by_chance=by_chance, outage=outage)
+    router = service.router
+    outcome = serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, router=router, outage=outage)
     return stream, outcome
 
 
-def _after_warm_up(found: _Requests) -> _Requests:
-    """What is judged: a trace, too, begins with empty replicas."""
-    return found.of(found.arrived_share >= WARM_UP)
+def _after(warm_up: float, found: _Requests) -> _Requests:
+    """What is judged, but for a share of the time: a trace, too, begins with empty replicas."""
+    return found.of(found.arrived_share >= warm_up)
 
 
 def _found(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:

@@ -6,7 +6,6 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.predict import Mix, OperatingPoint, operate
-from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.uncertainty.evidence import Margins
 
@@ -19,7 +18,7 @@ def at_bound(setup: Setup, mix: Mix, rates: Floats, room: Margins) -> OperatingP
     no line has the margin of TTFT.
     """
     first, token = float(room.ttft[0]), float(room.tpot[0])
-    in_its_time = ArrivalVariation(mix.arrivals.cv2, mix.arrivals.rate_per_s * token)
+    in_its_time = replace(mix.arrivals, rate_per_s=mix.arrivals.rate_per_s * token)
     predicted, slower = operate(setup, mix, rates), operate(setup, replace(mix, arrivals=in_its_time), rates * token)
     return replace(
         predicted,

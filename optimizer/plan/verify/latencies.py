@@ -9,6 +9,7 @@ import numpy as np
 
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.lengths import lengths_of
 from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, operate
@@ -66,7 +67,10 @@ def _levels_at(
     # One row for each period at its worst load, one at the full rate, one at what a slower replica must be able to do
     rates = np.array([*worst, full, full * float(room.throughput[0])]) / claim.serving_share(offer)
     setup = gather(claim.catalogs, [of]).take(np.zeros(len(rates), dtype=np.int64))
-    mix, before_ms = _mix(workload, d, shares), _before_ms(workload, claim.network_ms(workload, offer))
+    mix, before_ms = (
+        _mix(workload, d, shares, claim.policy.router),
+        _before_ms(workload, claim.network_ms(workload, offer)),
+    )
     point = operate(setup, mix, rates)
     for row, rate in enumerate(rates.tolist()):
         yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
@@ -84,7 +88,7 @@ def _as_predicted(claim: Claim, d: Deployment, offer: Offer) -> Findings:
     served = tuple(share / sum(shares) if sum(shares) else 1 / len(shares) for share in shares)
     rate = d.predicted_max_requests_per_second / d.replicas / claim.serving_share(offer)
     setup = gather(claim.catalogs, [configuration(d, offer)]).take(np.zeros(2, dtype=np.int64))
-    point = operate(setup, _mix(workload, d, served), rate * np.array([1 - ABOUT, 1 + ABOUT]))
+    point = operate(setup, _mix(workload, d, served, claim.policy.router), rate * np.array([1 - ABOUT, 1 + ABOUT]))
     before_ms = _before_ms(workload, claim.network_ms(workload, offer))
     levels = [_within_limits(claim, workload, point, row, before_ms=before_ms) for row in range(2)]
     kept = [bool(point.stable[row]) and all(held for held, _ in found) for row, found in enumerate(levels)]
@@ -140,7 +144,7 @@ def _predicted(
     for shares, running in by_mix.items():
         load = max(item.requests_per_second / item.replicas for item in running)
         if load or idle:
-            mix, rate = _mix(workload, d, shares), np.array([load / claim.serving_share(offer)])
+            mix, rate = _mix(workload, d, shares, claim.policy.router), np.array([load / claim.serving_share(offer)])
             point, bound = operate(setup, mix, rate), at_bound(setup, mix, rate, room)
             names = tuple(item.name for item, share in zip(d.classes, shares, strict=True) if share)
             fullness = max(item.requests_per_second / item.max_requests_per_second for item in running)
@@ -223,14 +227,18 @@ def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted
     return any(all(map(claim.predicted_same, each, shown)) for each in own), text
 
 
-def _mix(workload: Workload, d: Deployment, shares: Shares) -> Mix:
+def _mix(workload: Workload, d: Deployment, shares: Shares, router: Router | None) -> Mix:
     served = [item for item, share in zip(d.classes, shares, strict=True) if share]
     asked = {item.name: item for item in workload.classes()}
+    in_turn = router in ("in_turn", "least_loaded")
+    hours = [workload.requests_per_second] if workload.demand is None else workload.demand.weekly()
+    least, peak = min(rate for rate in hours if rate), workload.peak_requests_per_second()
     return Mix(
         input_tokens=np.array([item.input_tokens for item in served], dtype=float),
         output_tokens=np.array([item.output_tokens for item in served], dtype=float),
         share=np.array([share for share in shares if share]),
         cached_input_share=workload.cached_input_share,
-        arrivals=ArrivalVariation(workload.arrival_cv2, workload.peak_requests_per_second()),
+        arrivals=ArrivalVariation(workload.arrival_cv2, least if in_turn else peak),
         lengths=lengths_of([asked[item.name] for item in served]),
+        dealt=np.array([asked[item.name].share for item in served]) if in_turn else None,
     )

@@ -203,6 +203,7 @@ CHECKS: Final[Mapping[str, Rule]] = {
         service_levels,
         (
             "workloads[].arrivals.cv2",
+            "policy.router",
             "workloads[].request_classes[].lengths[].share",
             "workloads[].request_classes[].lengths[].input_tokens",
             "workloads[].request_classes[].lengths[].output_tokens",

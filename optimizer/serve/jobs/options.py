@@ -81,7 +81,9 @@ class SimulateOptions(Limited):
     seeds: int = Field(default=1, ge=1, le=1000, description="How often to repeat it with other luck.")
     requests: int = Field(default=50_000, ge=100, le=1_000_000, description="Of each workload and seed.")
     confidence: float | None = Field(default=None, ge=0.5, le=0.999, description="Step times at this bound.")
-    by_chance: bool = Field(default=False, description="Requests go to any replica at random; else in turn.")
+    by_chance: bool = Field(
+        default=False, description="Requests go to any replica at random, whatever policy.router says."
+    )
     lose_instance: bool = Field(default=False, description="Half-way an instance of each workload is lost for a time.")
 
     @property

@@ -52,12 +52,14 @@ def _scaling(runs: Sequence[Run], accelerator: str) -> dict[str, Any]:
     policy: dict[str, Any] = {"min_replicas": fewest, "max_replicas": most}
     rate = round(min(run.load.target_per_s for run in runs), 4)
     named = ACCELERATOR_WITH_RATE.match(accelerator) is not None
-    policy["target_qps_per_replica"] = {accelerator: rate} if named else rate
+    # SkyPilot takes rates by accelerator with the balancing that knows them alone
+    in_turn = any(run.router == "in_turn" for run in runs)
+    policy["target_qps_per_replica"] = {accelerator: rate} if named and not in_turn else rate
     if any(run.machine.spot for run in runs):
         policy["base_ondemand_fallback_replicas"] = sum(r.load.max_replicas for r in runs if not r.machine.spot)
         policy |= {"dynamic_ondemand_fallback": True, "spot_placer": "dynamic_fallback"}
-    balanced = {"load_balancing_policy": "instance_aware_least_load"} if named else {}
-    return {"replica_policy": policy, **balanced}
+    balancing = "round_robin" if in_turn else "instance_aware_least_load" if named else None
+    return {"replica_policy": policy, **({"load_balancing_policy": balancing} if balancing else {})}
 
 
 def _offers(runs: Sequence[Run], accelerator: str, facts: DeployFacts) -> list[dict[str, Any]]:

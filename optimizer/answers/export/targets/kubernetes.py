@@ -6,6 +6,7 @@ from typing import Any, Final
 from optimizer.answers.export.record import Run
 from optimizer.answers.export.targets import common
 from optimizer.inputs.catalog.deploying import DeployFacts
+from optimizer.inputs.scenario.policy import DEALING
 
 PROBE_S: Final = 10
 CALM_S: Final = 300
@@ -26,6 +27,8 @@ def _remarks(run: Run, facts: DeployFacts) -> Iterator[str]:
     metric = run.server.metric
     if not facts.names_of("kubernetes", "provider", run.machine.provider):
         yield f"Nodes are chosen by their GPU: nobody recorded how nodes of {run.machine.provider} are labelled."
+    if run.router in DEALING and run.load.max_replicas > 1:
+        yield "A Service sends each connection to a pod by chance: put a proxy before the pods that does as planned."
     if run.load.scales and metric:
         yield f"The autoscaler needs the metric {_adapted(metric)}, which a Prometheus adapter makes of {metric}."
     if run.load.scales and not metric:

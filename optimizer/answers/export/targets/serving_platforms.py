@@ -111,7 +111,7 @@ def dynamo(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     frontend = {
         "componentType": "frontend",
         "replicas": 1,
-        "extraPodSpec": {"mainContainer": {"image": runtime}},
+        "extraPodSpec": {"mainContainer": {"image": runtime, **_router_mode(run)}},
     }
     content = {
         "apiVersion": "nvidia.com/v1alpha1",
@@ -121,3 +121,9 @@ def dynamo(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     }
     engine = f"Nobody recorded which vLLM the image holds; the plan assumes {run.server.engine_version}."
     return {"dynamo.yaml": common.header(runs, common.EXPERIMENTAL, engine) + common.document(content)}
+
+
+def _router_mode(run: Run) -> dict[str, Any]:
+    """The frontend's environment where the plan counts on a router."""
+    mode = {"in_turn": "round-robin", "by_chance": "random", "least_loaded": "least-loaded"}.get(run.router or "")
+    return {"env": [{"name": "DYN_ROUTER_MODE", "value": mode}]} if mode else {}

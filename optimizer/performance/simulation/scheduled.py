@@ -1,0 +1,72 @@
+"""Replicas that come and go by the hour: one that is started serves late, one that is stopped ends what it began."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.base.arrays import Floats, Ints
+from optimizer.base.units import SECONDS_PER_HOUR
+from optimizer.performance.simulation.arrivals import Stream
+from optimizer.performance.simulation.costs import ReplicaCosts
+from optimizer.performance.simulation.outage import served_requests
+from optimizer.performance.simulation.replica import Served
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Replicas by hour, (H,), of which one that is started serves so many seconds later."""
+
+    replicas: Ints
+    start_s: float
+
+    def there(self) -> tuple[Floats, Ints]:
+        """When the number of replicas that serve may change, (B,) seconds from the first hour, and what it then is.
+
+        It is the fewest that were planned since as long ago as a start takes; before the first hour as in it.
+        """
+        hours = np.arange(len(self.replicas)) * float(SECONDS_PER_HOUR)
+        begins = np.unique(np.concatenate([hours, hours[1:] + self.start_s]))
+        begins = begins[begins < hours[-1] + SECONDS_PER_HOUR]
+        first = np.maximum(np.floor((begins - self.start_s) / SECONDS_PER_HOUR), 0).astype(np.int64)
+        last = np.floor(begins / SECONDS_PER_HOUR).astype(np.int64)
+        fewest = [int(self.replicas[since : until + 1].min()) for since, until in zip(first, last, strict=True)]
+        return begins, np.array(fewest)
+
+
+def served_by_schedule(
+    costs: ReplicaCosts,
+    stream: Stream,
+    mine: Ints,
+    schedule: Schedule,
+    cached_input_share: float,
+    most_replicas: int,
+    chance: np.random.Generator | None,
+) -> list[tuple[Ints, Served]]:
+    """What the replicas that are looked at, evenly among all, make of their requests.
+
+    Args:
+        costs: One replica.
+        stream: All requests, from the first hour on.
+        mine: (n,) positions of those of this deployment, in the order of arrival.
+        schedule: Its replicas; a request that finds none waits for the next that serves.
+        cached_input_share: Of every prompt, in the prefix cache.
+        most_replicas: That are looked at.
+        chance: Decides which replica serves each request; in turn without it.
+    """
+    begins, there = schedule.there()
+    asked_s = stream.arrived_s[mine]
+    part = np.searchsorted(begins, asked_s, side="right") - 1
+    # where none serves, the next part in which one does; after the last hour all of it would
+    serving = [*np.flatnonzero(there), len(there)]
+    later = np.array([next(each for each in serving if each >= number) for number in range(len(there))])
+    end_s = len(schedule.replicas) * float(SECONDS_PER_HOUR)
+    asked_s = np.maximum(asked_s, np.append(begins, end_s)[later[part]])
+    count = np.append(there, max(int(schedule.replicas.max()), 1))[later[part]]
+    turn = np.arange(len(mine)) % count if chance is None else chance.integers(count)
+    most = int(schedule.replicas.max())
+    looked_at = np.unique(np.floor((np.arange(most_replicas) + 0.5) * most / most_replicas).astype(np.int64))
+    found = []
+    for one in looked_at[:most]:
+        own = turn == one
+        found.append((mine[own], served_requests(costs, stream, mine[own], cached_input_share, asked_s[own])))
+    return found

@@ -1,0 +1,118 @@
+"""The scenario's own week from Monday on: rates and replicas hour by hour, as the plan has them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from optimizer.base.arrays import Floats
+from optimizer.base.errors import Finding, InputError
+from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from optimizer.inputs.scenario.policy import Router
+from optimizer.performance.simulation.arrivals import Classes, Stream, by_rates, drawn_at
+from optimizer.performance.simulation.dealing import sent
+from optimizer.performance.simulation.fleet import Outcome, outcome_of
+from optimizer.performance.simulation.scheduled import Schedule, served_by_schedule
+from optimizer.plan.simulate.servers import ServedWorkload, every_service
+from optimizer.plan.verify.claim import Claim
+
+MOST_REQUESTS: Final = 3_000_000
+"""Of all hours together, which take minutes."""
+
+
+@dataclass(frozen=True)
+class Week:
+    """A workload's hours, (H,), from Monday 0 h on.
+
+    Attributes:
+        service: Its deployments, each with the most replicas that it ever has.
+        period: (H,) of the plan.
+        flow_per_s: (periods, deployments, K) requests a second that each deployment is sent of each class.
+        schedules: Of each deployment.
+    """
+
+    service: ServedWorkload
+    period: tuple[int, ...]
+    flow_per_s: Floats
+    schedules: tuple[Schedule, ...]
+
+    @property
+    def rate_per_s(self) -> Floats:
+        """(H,) of all its requests."""
+        rate: Floats = self.flow_per_s.sum(axis=(1, 2))[list(self.period)]
+        return rate
+
+
+def weeks(claim: Claim, confidence: float, days: int) -> tuple[Week, ...]:
+    """Every workload that replicas serve, over so many days.
+
+    Raises:
+        InputError: They have more requests than can be simulated in minutes, or a router that is not simulated so.
+    """
+    found = tuple(_weeks(claim, confidence, days))
+    requests = sum(float(each.rate_per_s.sum()) for each in found) * SECONDS_PER_HOUR
+    if requests > MOST_REQUESTS:
+        problem = f"{days} days have {requests:,.0f} requests, more than {MOST_REQUESTS:,}"
+        raise InputError([Finding("--arrivals", 0, "", problem, "say week:DAYS with fewer days")])
+    if claim.policy.router == "least_loaded":
+        problem = "over a week replicas are simulated one by one, so nobody knows which has the fewest in flight"
+        raise InputError([Finding("--arrivals", 0, "", problem, "simulate the busiest hours, or another router")])
+    return found
+
+
+def _weeks(claim: Claim, confidence: float, days: int) -> Iterator[Week]:
+    period = tuple(claim.period_of_hour[: days * HOURS_PER_DAY])
+    start_s = claim.policy.elastic.start_up_minutes * SECONDS_PER_MINUTE
+    for service in every_service(claim, confidence):
+        flow = np.array(
+            [
+                [
+                    [d.schedule[number].requests_per_second_by_class.get(name, 0.0) for name in service.names]
+                    for d in service.deployments
+                ]
+                for number in range(len(claim.fleet.periods))
+            ]
+        )
+        planned = [np.array([d.schedule[number].replicas for number in period]) for d in service.deployments]
+        yield Week(service, period, flow, tuple(Schedule(each, start_s) for each in planned))
+
+
+def served_week(
+    week: Week, router: Router | None, most_replicas: int, seeds: tuple[int, int]
+) -> tuple[Stream, Outcome]:
+    """One seed's requests of the week, served.
+
+    Args:
+        week: The workload's.
+        router: What sends requests to replicas, in turn or by chance.
+        most_replicas: Of each deployment, that are looked at.
+        seeds: The luck, and the workload's number.
+    """
+    coming, dealing = (np.random.default_rng([*seeds, use]) for use in range(2))
+    service = week.service
+    arrived_s = by_rates(coming, week.rate_per_s, float(SECONDS_PER_HOUR), service.cv2)
+    hour = np.minimum((arrived_s / SECONDS_PER_HOUR).astype(np.int64), len(week.period) - 1)
+    period = np.array(week.period)[hour]
+    drawn = np.zeros((4, len(arrived_s)), dtype=np.int64)
+    for number in np.unique(period):
+        (those,) = np.nonzero(period == number)
+        flow = week.flow_per_s[number]
+        by_class = flow.sum(axis=0)
+        part = drawn_at(coming, _in_shares(service.classes, by_class / by_class.sum()), arrived_s[those])
+        server = sent(dealing, router, part.request_class, flow.T)
+        drawn[:, those] = part.request_class, part.input_tokens, part.output_tokens, server
+    stream = Stream(arrived_s, *drawn[:3])
+    chance = dealing if router == "by_chance" else None
+    cached = service.workload.cached_input_share
+    served = [
+        served_by_schedule(
+            one.costs, stream, np.flatnonzero(drawn[3] == number), schedule, cached, most_replicas, chance
+        )
+        for number, (one, schedule) in enumerate(zip(service.servers, week.schedules, strict=True))
+    ]
+    return stream, outcome_of(stream, [one.replicas for one in service.servers], served, most_replicas)
+
+
+def _in_shares(classes: Classes, share: Floats) -> Classes:
+    return Classes(share, classes.input_tokens, classes.output_tokens, classes.kinds)
