@@ -16,6 +16,7 @@ from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
+from optimizer.plan.simulate.losing import Loss
 from optimizer.plan.simulate.simulated import simulated
 from optimizer.plan.verify.claim import Claim
 
@@ -50,6 +51,8 @@ def simulate(
     seeds: int = DEFAULT_SEEDS,
     by_chance: bool = False,
     lose_instance: bool = False,
+    lose_region: str | None = None,
+    lose_spot: bool = False,
 ) -> Simulation:
     """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
 
@@ -65,12 +68,14 @@ def simulate(
         by_chance: Whether requests go to replicas as a service sends them that picks one at random; else as the policy
             says, in turn where it says nothing.
         lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
+        lose_region: The same of all replicas in a region, by its name or with its provider before it.
+        lose_spot: The same of all spot replicas of a workload in one provider's region, those that are sent most.
 
     Returns:
         What each class of requests meets, with intervals, and a verdict for each promise.
 
     Raises:
-        InputError: there is no plan to simulate, or no replicas in it.
+        InputError: there is no plan to simulate, no replicas in it, or none that would be lost.
     """
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
@@ -79,9 +84,10 @@ def simulate(
         sold = ", ".join(f"{item.workload}: {item.api} at {item.provider}" for item in report.hosted)
         problem = f"nothing of the plan can be simulated: {sold}"
         raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
-    if lose_instance and arrivals is not None and arrivals.days is not None:
-        problem = "an instance is lost in the busiest hours, not in a week"
-        raise InputError([Finding("--lose-instance", 0, "", problem, "simulate one of the two")])
+    loss = _loss(report, lose_instance=lose_instance, lose_region=lose_region, lose_spot=lose_spot)
+    if loss is not None and arrivals is not None and arrivals.days is not None:
+        problem = "replicas are lost in the busiest hours, not in a week"
+        raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "simulate one of the two")])
     level = scenario.policy.confidence if confidence is None else confidence
     claim = Claim(scenario, catalogs, report.fleet)
     return simulated(
@@ -92,8 +98,25 @@ def simulate(
         seeds=seeds,
         by_chance=by_chance,
         parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
-        lose_instance=lose_instance,
+        loss=loss,
     )
+
+
+def _loss(report: PlanReport, *, lose_instance: bool, lose_region: str | None, lose_spot: bool) -> Loss | None:
+    """What is lost, of which a plan has some."""
+    asked = [Loss("instance")] * lose_instance + [Loss("spot")] * lose_spot
+    asked += [] if lose_region is None else [Loss("region", lose_region)]
+    if len(asked) > 1:
+        names = " and ".join(f"--lose-{each.of}" for each in asked)
+        raise InputError([Finding("simulate", 0, "", f"{names} are two losses", "simulate one at a time")])
+    for loss in asked:
+        if not any(loss.takes(d) for d in report.deployments):
+            where = sorted({f"{d.provider}/{d.region}" for d in report.deployments})
+            problem = f"the plan has nothing there; its regions: {', '.join(where)}"
+            if loss.of == "spot":
+                problem = "the plan has no spot instances"
+            raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "lose what the plan has")])
+    return asked[0] if asked else None
 
 
 def is_plan(path: Path) -> bool:

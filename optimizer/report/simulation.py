@@ -14,7 +14,7 @@ def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     part = " as far as it was simulated" if found.holds and found.not_simulated else ""
     summary = (
         f"The plan for {report.scenario} {VERDICTS[found.holds]}{part}: {found.requests:,} requests simulated, "
-        f"arrivals {found.arrivals}{', an instance lost half-way' if found.lost else ''}."
+        f"arrivals {found.arrivals}{', replicas lost half-way' if found.lost else ''}."
     )
     limits = tuple(_limit(item, limit) for item in found.classes for limit in item.limits)
     shares = tuple(_share(item) for item in found.classes)

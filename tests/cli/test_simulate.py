@@ -35,6 +35,17 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
     assert "of 1 replicas" in lost["lost"][0]
     assert min(part["share_within_limits"] for part in lost["over_time"]) < 0.5
     assert lost["over_time"][0] == parts[0]
+    (placed,) = json.loads(Path(plan).read_text(encoding="utf-8"))["deployments"]
+    region = placed["region"]
+    gone = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lose-region", region).out)
+    assert gone["lost"] == lost["lost"]
+    for option, said in (
+        (("--lose-region", "moon"), f"its regions: {placed['provider']}/{region}"),
+        (("--lose-spot",), "no spot instances"),
+        (("--lose-instance", "--lose-region", region), "are two losses"),
+    ):
+        refused = run(monkeypatch, capsys, "simulate", plan, *few, *option)
+        assert (refused.code, said in " ".join(refused.err.split())) == (2, True), refused.err
     undecided = run(monkeypatch, capsys, "simulate", plan, "--requests", "100", "--trace", str(_trace(tmp_path, 30)))
     assert undecided.code == 4
     assert "is not decided" in undecided.out

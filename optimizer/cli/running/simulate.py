@@ -51,6 +51,12 @@ def simulate(
         bool,
         typer.Option("--lose-instance", help="Half-way an instance of each workload is lost, until another starts."),
     ] = False,
+    lose_region: Annotated[
+        str | None, typer.Option(help="The same of all replicas in a region: us-east-1 or aws/us-east-1.")
+    ] = None,
+    lose_spot: Annotated[
+        bool, typer.Option("--lose-spot", help="The same of all spot replicas in a region, taken back together.")
+    ] = False,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -82,6 +88,8 @@ def simulate(
             seeds=seeds,
             by_chance=by_chance,
             lose_instance=lose_instance,
+            lose_region=lose_region,
+            lose_spot=lose_spot,
         )
     deliver(calls.simulation_answer(report, found), found, output_format, output)
     raise typer.Exit(calls.exit_of(found))

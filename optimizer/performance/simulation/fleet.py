@@ -5,8 +5,10 @@ router does it that the policy states; where it states none, to deployments by c
 of a deployment are alike, so of many only a few are looked at, which stand for the rest.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
@@ -15,9 +17,18 @@ from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.costs import ReplicaCosts
 from optimizer.performance.simulation.dealing import dealt, sent
+from optimizer.performance.simulation.failover import moved
 from optimizer.performance.simulation.fewest import served_by_fewest
-from optimizer.performance.simulation.outage import Outage, served_requests, served_through, work_of
+from optimizer.performance.simulation.outage import (
+    Outage,
+    one_after_the_other,
+    served_requests,
+    served_through,
+    work_of,
+)
 from optimizer.performance.simulation.replica import Served
+
+NO_OUTAGES: Final[Mapping[int, Outage]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ def serve_stream(
     most_replicas: int,
     *,
     router: Router | None = None,
-    outage: Outage | None = None,
+    outages: Mapping[int, Outage] = NO_OUTAGES,
 ) -> Outcome:
     """The stream served by the deployments.
 
@@ -74,26 +85,63 @@ def serve_stream(
         cached_input_share: Of every prompt, in the prefix cache.
         most_replicas: How many replicas of a deployment are looked at.
         router: What sends requests to replicas; None where nobody says.
-        outage: Replicas that are lost for a time; all of their deployment are then looked at.
+        outages: By deployment, replicas that are lost for a time; all of it are then looked at.
     """
-    server = sent(rng, router, stream.request_class, np.column_stack([each.rate_per_s for each in servers]))
-    chance = rng if router == "by_chance" else None
+    rates = np.column_stack([each.rate_per_s for each in servers])
+    server = sent(rng, router, stream.request_class, rates)
+    serving = _Serving(rng, stream, servers, cached_input_share, router, stream.arrived_s)
+    finished: Mapping[int, Sequence[tuple[Ints, Served]]] = {}
+    lost = np.array([outages[n].replicas / each.replicas if n in outages else 0.0 for n, each in enumerate(servers)])
+    whole = {number: outage for number, outage in outages.items() if lost[number] >= 1}
+    if whole and len(servers) > 1:
+        left_per_s = rates * np.maximum(1 - lost, 0.0)
+        after = moved(rng, router, stream, server, left_per_s, whole, serving.by_all)
+        server, finished, serving = after.server, after.finished, replace(serving, asked_s=after.asked_s)
     served = []
-    for number, each in enumerate(servers):
+    for number in range(len(servers)):
         (mine,) = np.nonzero(server == number)
-        lost = outage if outage is not None and outage.server == number else None
-        if router == "least_loaded":
-            work = work_of(each.costs, stream, mine, cached_input_share)
-            found = served_by_fewest(each.costs, stream.arrived_s[mine], work, each.replicas, lost)
-            done = [(mine[positions], one) for positions, one in found]
-        elif lost is not None:
-            done = served_through(each.costs, stream, mine, each.replicas, cached_input_share, lost, chance)
+        if number in finished:
+            late = serving.by_all(number, mine)
+            served.append([_joined(early, rest) for early, rest in zip(finished[number], late, strict=True)])
         else:
-            turns = dealt(np.ones(len(mine), dtype=np.bool_), np.arange(each.replicas), chance)
-            parts_of = [mine[turns == one] for one in range(min(each.replicas, most_replicas))]
-            done = [(part, served_requests(each.costs, stream, part, cached_input_share)) for part in parts_of]
-        served.append(done)
+            served.append(serving.by(number, mine, most_replicas, outages.get(number)))
     return outcome_of(stream, [each.replicas for each in servers], served, most_replicas)
+
+
+@dataclass(frozen=True)
+class _Serving:
+    """Deployments, what sends requests to their replicas, and when each request is asked of its own, (N,)."""
+
+    rng: np.random.Generator
+    stream: Stream
+    servers: Sequence[Server]
+    cached_input_share: float
+    router: Router | None
+    asked_s: Floats
+
+    def by_all(self, number: int, mine: Ints) -> list[tuple[Ints, Served]]:
+        """What all replicas of a deployment make of requests at those positions."""
+        return self.by(number, mine, self.servers[number].replicas, None)
+
+    def by(self, number: int, mine: Ints, most_replicas: int, lost: Outage | None) -> list[tuple[Ints, Served]]:
+        """The same of so many replicas, or of all where some of them are lost for a time."""
+        mine = mine[np.argsort(self.asked_s[mine], kind="stable")]
+        each, asked_s, cached = self.servers[number], self.asked_s[mine], self.cached_input_share
+        chance = self.rng if self.router == "by_chance" else None
+        if self.router == "least_loaded":
+            work = work_of(each.costs, self.stream, mine, cached)
+            found = served_by_fewest(each.costs, asked_s, work, each.replicas, lost)
+            return [(mine[positions], one) for positions, one in found]
+        if lost is not None:
+            return served_through(each.costs, self.stream, mine, asked_s, each.replicas, cached, lost, chance)
+        turns = dealt(np.ones(len(mine), dtype=np.bool_), np.arange(each.replicas), chance)
+        parts = [turns == one for one in range(min(each.replicas, most_replicas))]
+        return [(mine[p], served_requests(each.costs, self.stream, mine[p], cached, asked_s[p])) for p in parts]
+
+
+def _joined(early: tuple[Ints, Served], late: tuple[Ints, Served]) -> tuple[Ints, Served]:
+    """What one replica did before it was lost and since."""
+    return np.concatenate([early[0], late[0]]), one_after_the_other(early[1], late[1])
 
 
 def outcome_of(

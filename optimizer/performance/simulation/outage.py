@@ -17,15 +17,13 @@ from optimizer.performance.simulation.replica import Served, serve
 
 @dataclass(frozen=True)
 class Outage:
-    """Replicas that are lost together.
+    """Replicas of a deployment that are lost together.
 
     Attributes:
-        server: Of which deployment.
-        replicas: How many of it, at most all.
+        replicas: How many, at most all.
         from_s, to_s: From when until when, on the clock of the arrivals.
     """
 
-    server: int
     replicas: int
     from_s: float
     to_s: float
@@ -58,6 +56,7 @@ def served_through(
     costs: ReplicaCosts,
     stream: Stream,
     mine: Ints,
+    asked_s: Floats,
     replicas: int,
     cached_input_share: float,
     outage: Outage,
@@ -68,13 +67,14 @@ def served_through(
     Args:
         costs: One replica's steps.
         stream: All requests.
-        mine: (n,) positions of those of this deployment, in the order of arrival.
+        mine: (n,) positions of those of this deployment, in the order in which they are asked.
+        asked_s: (n,) when that is.
         replicas: How many there are.
         cached_input_share: Of every prompt, in the prefix cache.
         outage: Which are lost, and when.
         chance: Decides which replica serves each request; in turn without it.
     """
-    asked_s = stream.arrived_s[mine].copy()
+    asked_s = asked_s.copy()
     every, left = np.arange(replicas), np.arange(min(outage.replicas, replicas), replicas)
     there, again_s = (left, outage.from_s) if len(left) else (every, outage.to_s)
     meanwhile: Flags = (asked_s >= outage.from_s) & (asked_s < outage.to_s)
@@ -84,7 +84,11 @@ def served_through(
     if not len(left):
         asked_s[meanwhile] = outage.to_s
     begun: Flags = (place < outage.replicas) & (asked_s < outage.from_s)
-    until_lost = [_until(costs, stream, mine[begun & (place == one)], cached_input_share, outage) for one in every]
+    until_lost = []
+    for one in every:
+        first = begun & (place == one)
+        done = served_requests(costs, stream, mine[first], cached_input_share, asked_s[first])
+        until_lost.append(before_loss(mine[first], done, outage))
     finished = np.isin(mine, np.concatenate([requests for requests, _ in until_lost]))
     # what was begun and not finished is asked once more
     interrupted: Flags = begun & ~finished
@@ -98,11 +102,8 @@ def served_through(
     return found
 
 
-def _until(
-    costs: ReplicaCosts, stream: Stream, requests: Ints, cached_input_share: float, outage: Outage
-) -> tuple[Ints, Served]:
+def before_loss(requests: Ints, done: Served, outage: Outage) -> tuple[Ints, Served]:
     """What a replica finished of its requests before it was lost."""
-    done = served_requests(costs, stream, requests, cached_input_share)
     in_time: Flags = done.finished_s <= outage.from_s
     kept = Served(done.first_token_s[in_time], done.finished_s[in_time], done.preempted, done.busy_s, done.sequence_s)
     return requests[in_time], kept

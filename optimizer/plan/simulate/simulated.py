@@ -13,7 +13,7 @@ from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream
-from optimizer.performance.simulation.fleet import Outcome, serve_stream
+from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_stream
 from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import (
@@ -25,7 +25,7 @@ from optimizer.plan.record.simulation import (
     Verdict,
 )
 from optimizer.plan.simulate.arriving import Arrivals
-from optimizer.plan.simulate.losing import instance_lost, loss_in_words
+from optimizer.plan.simulate.losing import Loss, loss_in_words, outages
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.week import served_week, weeks
 from optimizer.plan.verify.claim import Claim
@@ -92,7 +92,7 @@ def simulated(
     first_seed: int = 0,
     by_chance: bool = False,
     parts: int = 0,
-    lose_instance: bool = False,
+    loss: Loss | None = None,
 ) -> Simulation:
     """The plan under that load.
 
@@ -106,12 +106,12 @@ def simulated(
         by_chance: Whether requests go to replicas as a service sends them that picks one at random; else as the policy
             says, in turn where it says nothing.
         parts: Into how many parts of equal time what requests met is divided beside the whole.
-        lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
+        loss: What is lost of each workload at half of the time.
     """
     classes: list[SimulatedClass] = []
     over_time: list[SimulatedPart] = []
     lost: list[str] = []
-    losing = claim if lose_instance else None
+    losing = None if loss is None else (claim, loss)
     deployments: list[SimulatedDeployment] = []
     router: Router | None = "by_chance" if by_chance else claim.policy.router
     days = None if arrivals is None else arrivals.days
@@ -131,9 +131,9 @@ def simulated(
         classes += _judged(service, _after(warm_up, found))
         over_time += _over_time(service, found, max(stream.span_s for stream, _ in runs), parts)
         deployments += _deployments(service, runs)
-        if lose_instance:
+        if loss is not None:
             stream = runs[0][0]
-            lost.append(loss_in_words(service, stream, instance_lost(claim, service, stream)))
+            lost += loss_in_words(service, stream, outages(claim, service, stream, loss))
     as_asked = [service.workload for service in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
     return Simulation(
@@ -189,7 +189,7 @@ def _run(
     requests: int,
     seed: int,
     number: int,
-    losing: Claim | None = None,
+    losing: tuple[Claim, Loss] | None = None,
 ) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
@@ -198,9 +198,9 @@ def _run(
     count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
     stream = arrivals.stream(coming, fleet, count)
     cached = service.workload.cached_input_share
-    outage = None if losing is None else instance_lost(losing, fleet, stream)
+    lost = NO_OUTAGES if losing is None else outages(losing[0], fleet, stream, losing[1])
     router = service.router
-    outcome = serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, router=router, outage=outage)
+    outcome = serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, router=router, outages=lost)
     return stream, outcome
 
 

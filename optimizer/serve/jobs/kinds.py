@@ -152,6 +152,8 @@ def _simulate(asked: Asked) -> Simulation:
         seeds=options.seeds,
         by_chance=options.by_chance,
         lose_instance=options.lose_instance,
+        lose_region=options.lose_region,
+        lose_spot=options.lose_spot,
     )
 
 

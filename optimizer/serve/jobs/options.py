@@ -76,7 +76,8 @@ class SimulateOptions(Limited):
     )
 
     arrivals: str | None = Field(
-        default=None, description="poisson, gamma:CV2, ramp:FROM-TO or together:SECONDS; else as the scenario says."
+        default=None,
+        description="poisson, gamma:CV2, ramp:FROM-TO or together:SECONDS, week:DAYS; else as the scenario says.",
     )
     seeds: int = Field(default=1, ge=1, le=1000, description="How often to repeat it with other luck.")
     requests: int = Field(default=50_000, ge=100, le=1_000_000, description="Of each workload and seed.")
@@ -85,6 +86,8 @@ class SimulateOptions(Limited):
         default=False, description="Requests go to any replica at random, whatever policy.router says."
     )
     lose_instance: bool = Field(default=False, description="Half-way an instance of each workload is lost for a time.")
+    lose_region: str | None = Field(default=None, description="The same of all replicas in a region.")
+    lose_spot: bool = Field(default=False, description="The same of all spot replicas in a region.")
 
     @property
     def brings_scenario(self) -> bool:
