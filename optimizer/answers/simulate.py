@@ -16,7 +16,7 @@ from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
-from optimizer.plan.simulate.losing import Loss
+from optimizer.plan.simulate.losing import SimulatedLoss
 from optimizer.plan.simulate.simulated import simulated
 from optimizer.plan.verify.claim import Claim
 
@@ -102,10 +102,10 @@ def simulate(
     )
 
 
-def _loss(report: PlanReport, *, lose_instance: bool, lose_region: str | None, lose_spot: bool) -> Loss | None:
+def _loss(report: PlanReport, *, lose_instance: bool, lose_region: str | None, lose_spot: bool) -> SimulatedLoss | None:
     """What is lost, of which a plan has some."""
-    asked = [Loss("instance")] * lose_instance + [Loss("spot")] * lose_spot
-    asked += [] if lose_region is None else [Loss("region", lose_region)]
+    asked = [SimulatedLoss("instance")] * lose_instance + [SimulatedLoss("spot")] * lose_spot
+    asked += [] if lose_region is None else [SimulatedLoss("region", lose_region)]
     if len(asked) > 1:
         names = " and ".join(f"--lose-{each.of}" for each in asked)
         raise InputError([Finding("simulate", 0, "", f"{names} are two losses", "simulate one at a time")])

@@ -18,7 +18,7 @@ from optimizer.plan.verify.claim import Claim
 
 
 @dataclass(frozen=True)
-class Loss:
+class SimulatedLoss:
     """What is lost of each workload at half of the time.
 
     Attributes:
@@ -37,7 +37,7 @@ class Loss:
         return self.of == "instance" or d.pricing_term == SPOT
 
 
-def outages(claim: Claim, service: ServedWorkload, stream: Stream, loss: Loss) -> Mapping[int, Outage]:
+def outages(claim: Claim, service: ServedWorkload, stream: Stream, loss: SimulatedLoss) -> Mapping[int, Outage]:
     """The replicas that are lost, by the position of their deployment; back when a server with their weights has
     started, of spot after the policy's recovery where it says one."""
     sent = [float(server.rate_per_s.sum()) for server in service.servers]
@@ -57,7 +57,7 @@ def _place(d: Deployment) -> tuple[str, str]:
     return d.provider, d.region
 
 
-def _outage(claim: Claim, service: ServedWorkload, number: int, at_s: float, loss: Loss) -> Outage:
+def _outage(claim: Claim, service: ServedWorkload, number: int, at_s: float, loss: SimulatedLoss) -> Outage:
     d, server = service.deployments[number], service.servers[number]
     weights_gb = float(memory_use(server.costs.setup).weights[0]) * d.gpus_per_replica / BYTES_PER_GB
     to_s = at_s + start_seconds(claim.catalogs, claim.policy, d.engine, weights_gb)

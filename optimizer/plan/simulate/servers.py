@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.inputs.scenario.policy import Router
+from optimizer.inputs.scenario.policy import DEALING, Router
 from optimizer.inputs.scenario.scenario import RequestLengths, Workload
+from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.setup import gather
 from optimizer.performance.simulation.arrivals import Classes, Kinds
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
@@ -73,12 +74,15 @@ class ServedWorkload:
         server = self.servers[number]
         by_class = server.rate_per_s * share
         rate_per_s = float(by_class.sum())
-        own_share = float(server.rate_per_s.sum()) / self.rate_per_s
+        sent_per_s = server.rate_per_s.sum()
+        mix = server.rate_per_s / sent_per_s
+        turns = float(np.sum(mix**2 / self.classes.share)) if self.router in DEALING else None
+        at_it = ArrivalVariation(self.cv2, self.rate_per_s, turns).of_replica(np.array([sent_per_s]))
         return replace(
             self,
             classes=replace(self.classes, share=by_class / rate_per_s),
             rate_per_s=rate_per_s,
-            cv2=own_share * self.cv2 + 1 - own_share,
+            cv2=float(at_it[0]),
             deployments=(self.deployments[number],),
             servers=(replace(server, rate_per_s=by_class),),
             before_ms=(self.before_ms[number],),
@@ -92,14 +96,14 @@ def _of_fewer(server: Server, share: float) -> Server:
 
 
 @dataclass(frozen=True)
-class _Sent:
+class _SentTo:
     """Replicas of a deployment and what they are sent, requests a second of each class."""
 
     replicas: int
     rate_per_s: Mapping[str, float]
 
 
-Chosen = Callable[[Sequence[Deployment]], tuple[int, Sequence[_Sent]]]
+Chosen = Callable[[Sequence[Deployment]], tuple[int, Sequence[_SentTo]]]
 """What is looked at of a workload's deployments: a period, and what each is sent."""
 
 
@@ -114,15 +118,15 @@ def every_service(claim: Claim, confidence: float) -> tuple[ServedWorkload, ...]
     return tuple(_services(claim, confidence, _at_any_time))
 
 
-def _at_busiest(deployments: Sequence[Deployment]) -> tuple[int, Sequence[_Sent]]:
+def _at_busiest(deployments: Sequence[Deployment]) -> tuple[int, Sequence[_SentTo]]:
     """Of periods in which they have as much to do it is the one with the fewest replicas, which luck hits hardest."""
     periods = range(len(deployments[0].schedule)) if deployments else ()
     busiest = max(periods, key=lambda period: (_load(deployments, period), -_running(deployments, period)), default=0)
     entries = [d.schedule[busiest] for d in deployments]
-    return busiest, [_Sent(entry.replicas, entry.requests_per_second_by_class) for entry in entries]
+    return busiest, [_SentTo(entry.replicas, entry.requests_per_second_by_class) for entry in entries]
 
 
-def _at_any_time(deployments: Sequence[Deployment]) -> tuple[int, Sequence[_Sent]]:
+def _at_any_time(deployments: Sequence[Deployment]) -> tuple[int, Sequence[_SentTo]]:
     """What the classes are sent of all periods is added up, which says who is ever sent something."""
     found = []
     for d in deployments:
@@ -130,7 +134,7 @@ def _at_any_time(deployments: Sequence[Deployment]) -> tuple[int, Sequence[_Sent
         for entry in d.schedule:
             for name, rate in entry.requests_per_second_by_class.items():
                 added_up[name] = added_up.get(name, 0.0) + rate
-        found.append(_Sent(max(entry.replicas for entry in d.schedule), added_up))
+        found.append(_SentTo(max(entry.replicas for entry in d.schedule), added_up))
     return 0, found
 
 

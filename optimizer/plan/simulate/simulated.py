@@ -25,7 +25,7 @@ from optimizer.plan.record.simulation import (
     Verdict,
 )
 from optimizer.plan.simulate.arriving import Arrivals
-from optimizer.plan.simulate.losing import Loss, loss_in_words, outages
+from optimizer.plan.simulate.losing import SimulatedLoss, loss_in_words, outages
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.week import served_week, weeks
 from optimizer.plan.verify.claim import Claim
@@ -92,7 +92,7 @@ def simulated(
     first_seed: int = 0,
     by_chance: bool = False,
     parts: int = 0,
-    loss: Loss | None = None,
+    loss: SimulatedLoss | None = None,
 ) -> Simulation:
     """The plan under that load.
 
@@ -189,7 +189,7 @@ def _run(
     requests: int,
     seed: int,
     number: int,
-    losing: tuple[Claim, Loss] | None = None,
+    losing: tuple[Claim, SimulatedLoss] | None = None,
 ) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
