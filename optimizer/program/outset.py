@@ -76,7 +76,8 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
     with state.phase("unlinked"):
         part = compacted(problem, undominated(problem))
         free = unlinked(part.problem, kind)
-        leveled = has_levels(problem) and len(free.streams) > MOST_STREAMS_TOGETHER
+        # where no time is left a bound of all hours is had at once, and none of the levels is solved
+        leveled = has_levels(problem) and len(free.streams) > MOST_STREAMS_TOGETHER and not state.clock.expired
         if not (leveled or joined):
             return NOTHING_KNOWN
         share = SHARE_OF_LEVELS if leveled else SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS
