@@ -76,7 +76,7 @@ class DeploymentLatencies:
 
 
 @dataclass(frozen=True)
-class Running:
+class DeploymentLoads:
     """A deployment as it runs.
 
     Attributes:
@@ -104,7 +104,7 @@ class Running:
 _MixKey = tuple[float, ...]
 
 
-def latencies_of(choice: WorkloadOptions, deployments: Sequence[Running]) -> list[DeploymentLatencies]:
+def latencies_of(choice: WorkloadOptions, deployments: Sequence[DeploymentLoads]) -> list[DeploymentLatencies]:
     """Latencies over the week of deployments of one workload's options."""
     sent = [d.sent() for d in deployments]
     # (deployment, mix) -> its place among those that serve the same classes

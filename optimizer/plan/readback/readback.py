@@ -20,7 +20,13 @@ from optimizer.plan.question.service import Service, Use
 from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
 from optimizer.plan.readback.containers import containers
 from optimizer.plan.readback.hours import ranges
-from optimizer.plan.readback.latencies import DeploymentLatencies, PointRow, Running, latencies_of, rates_as_predicted
+from optimizer.plan.readback.latencies import (
+    DeploymentLatencies,
+    DeploymentLoads,
+    PointRow,
+    latencies_of,
+    rates_as_predicted,
+)
 from optimizer.plan.readback.outline import outlined, uses_by_offer
 from optimizer.plan.record.fleet import (
     Deployment,
@@ -138,7 +144,7 @@ def _performances(ran: Sequence[_Ran]) -> list[_Performance]:
     for numbers in of_options.values():
         own = [ran[number] for number in numbers]
         choice = own[0].choice
-        latencies = latencies_of(choice, [Running(each.row, each.serving_share, each.running) for each in own])
+        latencies = latencies_of(choice, [DeploymentLoads(each.row, each.serving_share, each.running) for each in own])
         rates = rates_as_predicted(choice, [each.row for each in own], [each.busiest for each in own])
         rates_per_s = (rates * np.array([each.serving_share for each in own])).tolist()
         found |= zip(numbers, map(_Performance, latencies, rates_per_s), strict=True)

@@ -59,7 +59,7 @@ class AtLoad(NamedTuple):
     rate_per_s: float
 
 
-class PointRow(NamedTuple):
+class PredictedRow(NamedTuple):
     """A row of what was predicted together: as predicted, and with the margins of the chosen confidence."""
 
     point: OperatingPoint
@@ -67,7 +67,7 @@ class PointRow(NamedTuple):
     row: int
 
 
-Predictions = Mapping[AtLoad, PointRow]
+Predictions = Mapping[AtLoad, PredictedRow]
 
 
 def _predictions(claim: Claim, by_mix: Sequence[Mapping[Shares, Sequence[PeriodReplicas]]]) -> Predictions:
@@ -79,14 +79,14 @@ def _predictions(claim: Claim, by_mix: Sequence[Mapping[Shares, Sequence[PeriodR
     for load in asked:
         d = claim.placed[load.number][0]
         together[d.workload, *_served(d, load.shares)].append(load)
-    found = dict[AtLoad, PointRow]()
+    found = dict[AtLoad, PredictedRow]()
     for (workload, *classes), loads in together.items():
         rows = np.array([load.number for load in loads])
         mix = _mix(claim.workloads[workload], classes, [[share for share in load.shares if share] for load in loads])
         setup, room = claim.setup.take(rows), claim.margins.take(rows)
         rates = np.array([load.rate_per_s for load in loads])
         point, bound = operate(setup, mix, rates), at_bound(setup, mix, rates, room)
-        found |= {load: PointRow(point, bound, row) for row, load in enumerate(loads)}
+        found |= {load: PredictedRow(point, bound, row) for row, load in enumerate(loads)}
     return found
 
 
@@ -205,7 +205,7 @@ class Shown(NamedTuple):
 
     classes: tuple[str, ...]
     fullness: float
-    at: PointRow
+    at: PredictedRow
 
 
 def _shown(
