@@ -25,6 +25,9 @@ from optimizer.inputs.scenario.scenario import Scenario
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "any_scenario.json"
 LIMIT_S = 20.0
+LATE = 1.25
+"""Times the limit beyond which an answer is late."""
+
 MODELS = ("llama-3.1-8b", "qwen3-8b", "qwen3-32b", "llama-3.3-70b")
 GPUS = ("l4", "l40s", "a100-80-sxm", "h100-sxm", "rtx5090", "b200")
 SIZES = tuple((prompt, answer) for prompt in (200, 900, 4000) for answer in (60, 250, 600))
@@ -146,23 +149,25 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(rows: list[dict[str, Any]], limit_s: float = LIMIT_S) -> str:
     """By kind: outcomes, time against the limit, gaps, and plans that fail verification."""
     by_kind: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         by_kind[row["kind"]].append(row)
         by_kind["all"].append(row)
     outcomes = sorted({row["outcome"] for row in rows})
-    head = ["kind", "scenarios", *outcomes, "median s", "slowest s", "over the limit", "median gap", "widest gap"]
+    head = ["kind", "scenarios", *outcomes, "median s", "slowest s", "slowest CPU s", f"over {LATE:g} × the limit"]
+    head += ["median gap", "widest gap"]
     lines = [f"| {' | '.join([*head, 'not verified'])} |", f"|---|{'---:|' * len(head)}"]
     for kind in sorted(by_kind, key=lambda name: (name == "all", name)):
         own = by_kind[kind]
         times, gaps = [row["wall_s"] for row in own], [row["gap"] for row in own if row.get("gap") is not None]
         counts = [str(sum(row["outcome"] == outcome for row in own)) for outcome in outcomes]
-        late = sum(seconds > LIMIT_S for seconds in times)
+        late = sum(seconds > LATE * limit_s for seconds in times)
         broken = sum(row.get("verified") is False for row in own)
         shares = [f"{100 * median(gaps):.2f} %", f"{100 * max(gaps):.2f} %"] if gaps else ["", ""]
-        cells = [kind, str(len(own)), *counts, f"{median(times):.1f}", f"{max(times):.1f}", str(late), *shares]
+        cells = [kind, str(len(own)), *counts, f"{median(times):.1f}", f"{max(times):.1f}"]
+        cells += [f"{max(row['cpu_s'] for row in own):.1f}", str(late), *shares]
         lines.append(f"| {' | '.join([*cells, str(broken)])} |")
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
     python benchmarks/fuzzing.py --count 10000                    inputs 0 to 9,999 of every reader
     python benchmarks/fuzzing.py --reader scenario --first 4711 --count 1 --keep DIR    one input again, its file kept
     python benchmarks/fuzzing.py --solves --count 50              random scenarios planned and verified under caps
+    python benchmarks/fuzzing.py --solves --count 50 --limit "--time-limit-s 20"    the same with a limit of their own
     python benchmarks/fuzzing.py --signals --count 50             commands interrupted at random moments
     python benchmarks/fuzzing.py --full-disks --count 50          disks that fill up at random moments
     python benchmarks/fuzzing.py --price-rules                    rules on money and names taken out one by one
@@ -23,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from any_scenario import table
 from fuzz.checks import ROOT, price_mutants, survives
 from fuzz.forked import Commands
 from fuzz.full_disks import filled
@@ -85,7 +87,10 @@ def files(names: list[str], numbers: range, folder: Path, keep: Path | None) -> 
 
 
 def plans(numbers: Iterable[int], folder: Path, limit: list[str]) -> bool:
-    """Whether every scenario had an answer, and every plan was verified; prints each, and how many of which kind."""
+    """Whether every scenario had an answer, and every plan was verified; prints each, and a table by kind.
+
+    Seconds of the table are those that went by, on a machine that may do other things, beside those of the processor.
+    """
     rows, commands = [], Commands(**SOLVE_LIMITS)
     for number in numbers:
         rows.append(solved(number, folder, commands, limit))
@@ -94,6 +99,9 @@ def plans(numbers: Iterable[int], folder: Path, limit: list[str]) -> bool:
     print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common()))
     most = ", ".join(f"{max(row[what] for row in rows)} {what}" for what in ("cpu_s", "wall_s", "peak_gb"))
     print(f"{sum(bool(row.get('verified')) for row in rows)} verified; at most {most}")
+    if "--time-limit-s" in limit:
+        answered = [row for row in rows if "outcome" in row]
+        print(table(answered, float(limit[limit.index("--time-limit-s") + 1])))
     return not any("broken" in row for row in rows)
 
 

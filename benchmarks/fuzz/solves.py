@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from any_scenario import scenario
+from any_scenario import kind_of, scenario
 
 from fuzz.forked import Commands, Ended
 
@@ -16,7 +16,7 @@ MAX_PEAK_GB: Final = 4.0
 
 
 def solved(number: int, folder: Path, commands: Commands, limit: list[str]) -> dict[str, Any]:
-    """What became of the scenario of that number: exit code, time, memory, and whether its plan is verified again.
+    """What became of the scenario of that number: exit code, time, memory, gap, and whether its plan is verified again.
 
     Args:
         number: Of the scenario.
@@ -25,14 +25,17 @@ def solved(number: int, folder: Path, commands: Commands, limit: list[str]) -> d
         limit: The options of `plan` that end its search.
     """
     asked, plan = folder / f"drawn-{number}.yaml", folder / f"drawn-{number}.json"
-    content = scenario(number).model_dump(mode="json", exclude_unset=True)
+    drawn = scenario(number)
+    content = drawn.model_dump(mode="json", exclude_unset=True)
     asked.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     ended = commands.run(["plan", str(asked), "--quiet", "--output", str(plan), *limit], folder)
-    found: dict[str, Any] = {"number": number, "limit": " ".join(limit), "code": ended.code} | _used(ended)
+    found: dict[str, Any] = {"number": number, "kind": kind_of(drawn), "limit": " ".join(limit), "code": ended.code}
+    found |= _used(ended)
     broken = _broken(ended, ANSWERS)
     if plan.is_file():
-        outcome = json.loads(plan.read_text(encoding="utf-8"))["outcome"]
-        found |= {"outcome": outcome}
+        told = json.loads(plan.read_text(encoding="utf-8"))
+        outcome = told["outcome"]
+        found |= {"outcome": outcome, "gap": told["relative_gap"]}
         if outcome in ("optimal", "feasible"):
             verdict = folder / f"drawn-{number}-verified.json"
             again = commands.run(["verify", str(plan), "--output", str(verdict)], folder)

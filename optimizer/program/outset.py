@@ -76,14 +76,21 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
     with state.phase("unlinked"):
         part = compacted(problem, undominated(problem))
         free = unlinked(part.problem, kind)
-        leveled = has_levels(problem) and len(free.streams) > MOST_STREAMS_TOGETHER
+        # where no time is left a bound of all hours is had at once, and none of the levels is solved
+        leveled = has_levels(problem) and len(free.streams) > MOST_STREAMS_TOGETHER and not state.clock.expired
         if not (leveled or joined):
             return NOTHING_KNOWN
-        share = SHARE_OF_LEVELS if leveled else SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS
-        own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
-        known = (_known_of_levels if leveled else _known_of_hours)(part.problem, kind, free, own)
         large = len(part.candidates) * periods > MOST_CELLS_OF_EQUALS and not problem.ceiling.in_force
-        if large and problem.offers.always_paid.any() and _is_wide(known, state):
+        counted = large and bool(problem.offers.always_paid.any())
+        share = SHARE_OF_LEVELS if leveled or counted else SHARE_OF_FEWER_PERIODS if fewer else SHARE_WITHOUT_LINKS
+        own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
+        # the hours at once are a hard program, of which the counts need no more than what a plan may cost
+        asked = counted and not leveled
+        known = told_by_counts(part.problem, kind, NOTHING_KNOWN, own, search) if asked else NOTHING_KNOWN
+        if not known.usd_per_hour:
+            told = (_known_of_levels if leveled else _known_of_hours)(part.problem, kind, free, own)
+            known = Known(told.usd_per_hour, cheaper(known.plan, told.plan))
+        if leveled and counted and _is_wide(known, state):
             known = told_by_counts(part.problem, kind, known, own, search)
     plan = known.plan
     wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour

@@ -17,7 +17,7 @@ from optimizer.program import solve as solve_module
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.laid_out import LaidOut
 from optimizer.program.large import search
-from optimizer.program.problem.data import Limits, steady_traffic
+from optimizer.program.problem.data import Limits, QuotaLimit, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import SearchResult, SearchState, incumbent_of
@@ -63,13 +63,18 @@ def test_instances_on_which_nothing_runs_are_given_back(periods: int) -> None:
     assert (wasteful.instances == plan.instances).all()
 
 
-def test_two_places_for_all_of_it_are_a_plan_that_survives_a_loss() -> None:
-    """Found by the campaign: with hundreds of candidates there was none in time, or one of 24 times the cost."""
+@pytest.mark.parametrize("quotas", [(), (QuotaLimit("cheapest", tuple(range(0, 40, 7)), 2),)])
+def test_two_places_for_all_of_it_are_a_plan_that_survives_a_loss(quotas: tuple[QuotaLimit, ...]) -> None:
+    """Found by the campaign: with hundreds of candidates there was none in time, or one of 24 times the cost.
+
+    Where a quota leaves too little of the cheapest kind, two places of another were not looked at: $2,395,874 a month
+    in 81 deployments where $211,369 in four do.
+    """
     problem = Problem(
         traffic=steady_traffic(("w/0", "w/1"), np.array([4.0, 2.5])),
         candidates=plain_candidates(range(40), [[1.0, 0.0], [0.0, 1.0]] * 20),
         offers=plain_offers(1.0 + np.arange(40) % 7),
-        limits=Limits(1.0, survive=("region",), spare_replicas=1),
+        limits=Limits(1.0, survive=("region",), spare_replicas=1, quotas=quotas),
     )
     state = SearchState(Clock(None))
     plan = simple_plan(sorted_problem(problem).problem, state)

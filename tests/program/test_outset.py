@@ -138,8 +138,8 @@ def test_every_number_of_machines_paid_all_month_is_a_week(problem: Problem) -> 
     assert _is_true_of(found, problem)
 
 
-def test_a_week_is_told_by_what_is_paid_all_month() -> None:
-    """The base on one machine that is paid all month, the day's peak by the hour, and a start of it paid for."""
+def _base_all_month_and_peak_by_the_hour() -> Problem:
+    """Two days of three requests and one by turns, on machines paid all month and dearer ones paid by the hour."""
     day_and_night = replace(
         steady_traffic(("w/0",), np.array([3.0])),
         demand_per_s=np.array([[3.0], [1.0], [3.0], [1.0]]),
@@ -148,9 +148,12 @@ def test_a_week_is_told_by_what_is_paid_all_month() -> None:
         least_replicas=np.zeros((4, 1), dtype=np.int64),
     )
     offers = plain_offers([1.0, 1.6], always_paid=np.array([True, False]))
-    problem = Problem(day_and_night, plain_candidates([0, 1], [[1.0], [1.0]]), offers, Limits(1.0))
-    problem = _each_after_the_other(problem)
-    known = Known(0.0, None)
+    return _each_after_the_other(Problem(day_and_night, plain_candidates([0, 1], [[1.0], [1.0]]), offers, Limits(1.0)))
+
+
+def test_a_week_is_told_by_what_is_paid_all_month() -> None:
+    """The base on one machine that is paid all month, the day's peak by the hour, and a start of it paid for."""
+    problem, known = _base_all_month_and_peak_by_the_hour(), Known(0.0, None)
     state = SearchState(Clock(None), cutoff_usd_per_hour=10.0)
     found = told_by_counts(problem, kinds_of_periods(problem), known, state, search)
     assert found.plan is not None
@@ -158,6 +161,17 @@ def test_a_week_is_told_by_what_is_paid_all_month() -> None:
     assert found.plan.instances.tolist() == [[1, 2], [1, 0], [1, 2], [1, 0]]
     assert found.plan.usd_per_hour == pytest.approx(_optimum(problem))
     assert found.usd_per_hour == pytest.approx(found.plan.usd_per_hour, rel=2e-3)
+
+
+def test_what_is_paid_all_month_is_counted_before_all_hours_are_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box that is owned and bursts to a cloud over a week: all hours at once took the time that its counts needed."""
+    problem = _base_all_month_and_peak_by_the_hour()
+    monkeypatch.setattr(outset, "MOST_PERIODS", 0)
+    monkeypatch.setattr(outset, "MOST_CELLS_OF_EQUALS", 0)
+    monkeypatch.setattr(outset, "_known_of_hours", lambda *_: pytest.fail("all hours were solved at once"))
+    known = _known_without_links(problem, SearchState(Clock(None), cutoff_usd_per_hour=10.0))
+    assert known.plan is not None
+    assert known.plan.usd_per_hour == pytest.approx(_optimum(problem))
 
 
 @pytest.mark.parametrize(

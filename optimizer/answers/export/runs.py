@@ -29,8 +29,7 @@ from optimizer.performance.physics.setup import gather
 from optimizer.plan.record.fleet import Deployment, Purchase
 from optimizer.plan.record.naming import deployment_names, label
 from optimizer.plan.record.report import PlanReport
-from optimizer.plan.verify.claim import Claim
-from optimizer.plan.verify.service import configuration
+from optimizer.plan.verify.claim import Claim, configuration
 
 CONTEXT_STEP: Final = 1024
 MOST_OF_CACHE: Final = 0.5

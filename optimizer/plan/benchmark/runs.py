@@ -20,8 +20,7 @@ from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.benchmark.promises import MEAN, Doubt, PromisedLimit, promised_limits
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas, PlannedFleet, ServedClass
 from optimizer.plan.record.naming import deployment_names
-from optimizer.plan.verify.claim import Claim
-from optimizer.plan.verify.service import configuration
+from optimizer.plan.verify.claim import Claim, configuration
 
 SURE: Final = 0.95
 """Of every verdict, one-sided; and how often a run is to reach one where the prediction is right."""

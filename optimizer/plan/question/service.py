@@ -10,7 +10,6 @@ from optimizer.performance.candidates.mixes import OverloadedMix
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
 from optimizer.performance.candidates.probing import middle_of
-from optimizer.performance.uncertainty.evidence import Margins
 from optimizer.program.problem.columns import Column
 
 NEAR_A_CORNER = 0.02
@@ -119,13 +118,6 @@ def _service(
         sustainable = sustainable_rate(choice.setup.take(rows), mix, choice.limits.take(rows))
         rate_per_s, limited_by = sustainable.rate_per_s[0], sustainable.limited_by[0]
     return Service(by_class, classes, mix, float(rate_per_s) * serving_share, int(limited_by))
-
-
-def rate_as_predicted(choice: WorkloadOptions, row: int, mix: Mix, serving_share: float) -> float:
-    """Requests/s of a mix that a replica of one configuration would sustain, were it as fast as predicted."""
-    rows = np.array([row])
-    exactly = replace(choice.limits.take(rows), margins=Margins.same(), counted_share=np.ones(1))
-    return float(sustainable_rate(choice.setup.take(rows), mix, exactly).rate_per_s[0]) * serving_share
 
 
 def with_own_pools(choice: WorkloadOptions, use: Use) -> Use:

@@ -1,17 +1,32 @@
-"""What the users of a deployment wait for: predicted at its highest load of every mix that it is sent over the week."""
+"""What the users of deployments wait for: predicted at the highest load of every mix that each is sent over the week.
 
+Deployments of a workload are predicted together, one row of arrays for each that serves the same classes: some hundred
+take no longer than a few.
+"""
+
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import MS_PER_S
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.performance.candidates.predict import STATISTICS, OperatingPoint, bounded, operate
+from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, bounded, operate, sustainable_rate
+from optimizer.performance.uncertainty.evidence import Margins
 from optimizer.plan.question.service import Service
 from optimizer.plan.record.fields import ByStatistic
+
+
+class PointRow(NamedTuple):
+    """A replica at a load: a row of what was predicted together, and the classes that its columns stand for."""
+
+    classes: tuple[int, ...]
+    point: OperatingPoint
+    row: int
 
 
 @dataclass(frozen=True)
@@ -20,15 +35,15 @@ class Latencies:
 
     Attributes:
         before_s: Network and stages before the model, part of TTFT and E2E.
-        points: Each mix that it is sent, by its classes, at the highest load of it.
+        points: Each mix that it is sent at the highest load of it.
     """
 
     before_s: float
-    points: Sequence[tuple[tuple[int, ...], OperatingPoint]]
+    points: Sequence[PointRow]
 
     def tpot_ms(self) -> ByStatistic:
         """Time per output token."""
-        worst = {name: max(float(point.tpot_s[name][0]) for _, point in self.points) for name in STATISTICS}
+        worst = {name: max(float(point.tpot_s[name][row]) for _, point, row in self.points) for name in STATISTICS}
         return {name: MS_PER_S * seconds for name, seconds in worst.items()}
 
     def ttft_ms(self, k: int) -> ByStatistic:
@@ -40,8 +55,8 @@ class Latencies:
         return self._of_class(k, lambda point: point.e2e_s)
 
     def _of_class(self, k: int, latency_s: Callable[[OperatingPoint], Mapping[str, Floats]]) -> ByStatistic:
-        serving = [(latency_s(point), classes.index(k)) for classes, point in self.points if k in classes]
-        worst = {name: max(float(seconds[name][0, column]) for seconds, column in serving) for name in STATISTICS}
+        serving = [(latency_s(point), row, classes.index(k)) for classes, point, row in self.points if k in classes]
+        worst = {name: max(float(seconds[name][row, k]) for seconds, row, k in serving) for name in STATISTICS}
         return {name: MS_PER_S * (self.before_s + seconds) for name, seconds in worst.items()}
 
 
@@ -57,37 +72,88 @@ class DeploymentLatencies:
 
     predicted: Latencies
     bound: Latencies
-    fullest: OperatingPoint
+    fullest: PointRow
 
 
-def latencies_of(
-    choice: WorkloadOptions, row: int, running: Sequence[tuple[int, Service]], serving_share: float
-) -> DeploymentLatencies:
-    """One deployment's latencies over the week.
+@dataclass(frozen=True)
+class DeploymentLoads:
+    """A deployment as it runs.
+
+    Attributes:
+        row: Its configuration among its workload's options.
+        serving_share: Share of the time in which a replica serves, so that it works faster while it does.
+        periods: Replicas and what they are sent, by period in which any runs.
+    """
+
+    row: int
+    serving_share: float
+    periods: Sequence[tuple[int, Service]]
+
+    def sent(self) -> dict["_MixKey", tuple[float, Service]]:
+        """By mix of classes the highest load of a replica, and what it is sent there; no load only of a standby."""
+        loads = [(service.flow_per_s / replicas, service) for replicas, service in self.periods]
+        # the last of rising loads
+        highest = {_mix_key(service): (load, service) for load, service in sorted(loads, key=itemgetter(0))}
+        return {key: pair for key, pair in highest.items() if pair[0]} or highest
+
+    def fullest(self) -> "_MixKey":
+        """The mix at which a replica has most to do of what it sustains."""
+        return _mix_key(max(self.periods, key=lambda pair: pair[1].flow_per_s / pair[0] / pair[1].rate_per_s)[1])
+
+
+_MixKey = tuple[float, ...]
+
+
+def latencies_of(choice: WorkloadOptions, deployments: Sequence[DeploymentLoads]) -> list[DeploymentLatencies]:
+    """Latencies over the week of deployments of one workload's options."""
+    sent = [d.sent() for d in deployments]
+    # (deployment, mix) -> its place among those that serve the same classes
+    together = defaultdict[tuple[int, ...], list[tuple[int, _MixKey]]](list)
+    for number, of_deployment in enumerate(sent):
+        for key, (_, service) in of_deployment.items():
+            together[service.classes].append((number, key))
+    predicted, bound = dict[tuple[int, _MixKey], PointRow](), dict[tuple[int, _MixKey], PointRow]()
+    for classes, pairs in together.items():
+        rows = np.array([deployments[number].row for number, _ in pairs])
+        mix = _mixes([sent[number][key][1].mix for number, key in pairs])
+        rate_per_s = np.array([sent[number][key][0] / deployments[number].serving_share for number, key in pairs])
+        setup, margins = choice.setup.take(rows), choice.limits.margins.take(rows)
+        own, slowed = operate(setup, mix, rate_per_s), bounded(setup, mix, rate_per_s, margins)
+        predicted |= {pair: PointRow(classes, own, at) for at, pair in enumerate(pairs)}
+        bound |= {pair: PointRow(classes, slowed, at) for at, pair in enumerate(pairs)}
+    return [
+        DeploymentLatencies(
+            Latencies(float(choice.limits.before_s[d.row]), [predicted[number, key] for key in sent[number]]),
+            Latencies(float(choice.limits.before_s[d.row]), [bound[number, key] for key in sent[number]]),
+            predicted[number, d.fullest()],
+        )
+        for number, d in enumerate(deployments)
+    ]
+
+
+def rates_as_predicted(choice: WorkloadOptions, rows: Sequence[int], services: Sequence[Service]) -> Floats:
+    """(n,) requests/s of each mix that a replica of a configuration would sustain, were it as fast as predicted.
 
     Args:
         choice: The workload's options.
-        row: The deployment's configuration.
-        running: Replicas and what they are sent, by period in which any runs.
-        serving_share: Share of the time in which a replica serves, so that it works faster while it does.
+        rows: Configurations.
+        services: What each is sent.
     """
-    loads = [(service.flow_per_s / replicas, service) for replicas, service in running]
-    # Mix of classes -> its highest load, the last of rising ones
-    highest = {_mix_key(service): (load, service) for load, service in sorted(loads, key=itemgetter(0))}
-    sent = {key: pair for key, pair in highest.items() if pair[0]} or highest
-    setup, limits = choice.setup.take(np.array([row])), choice.limits
-    margins, before_s = limits.margins.take(np.array([row])), float(limits.before_s[row])
-    predicted, bound = dict[tuple[float, ...], OperatingPoint](), list[tuple[tuple[int, ...], OperatingPoint]]()
-    for key, (load, service) in sent.items():
-        rate_per_s = np.array([load / serving_share])
-        predicted[key] = operate(setup, service.mix, rate_per_s)
-        bound.append((service.classes, bounded(setup, service.mix, rate_per_s, margins)))
-    _, fullest = max(loads, key=lambda pair: pair[0] / pair[1].rate_per_s)
-    by_classes = [(sent[key][1].classes, point) for key, point in predicted.items()]
-    return DeploymentLatencies(
-        Latencies(before_s, by_classes), Latencies(before_s, bound), predicted[_mix_key(fullest)]
-    )
+    rates, together = np.zeros(len(rows)), defaultdict[tuple[int, ...], list[int]](list)
+    for at, service in enumerate(services):
+        together[service.classes].append(at)
+    for places in together.values():
+        own: Ints = np.array([rows[at] for at in places])
+        exactly = replace(choice.limits.take(own), margins=Margins.same(), counted_share=np.ones(1))
+        mix = _mixes([services[at].mix for at in places])
+        rates[places] = sustainable_rate(choice.setup.take(own), mix, exactly).rate_per_s
+    return rates
 
 
-def _mix_key(service: Service) -> tuple[float, ...]:
+def _mixes(mixes: Sequence[Mix]) -> Mix:
+    """Mixes of the same classes of one workload as one, with shares (n, K)."""
+    return replace(mixes[0], share=np.stack([mix.share for mix in mixes]))
+
+
+def _mix_key(service: Service) -> _MixKey:
     return (*service.classes, *service.mix.share.tolist())

@@ -1,24 +1,32 @@
 """Solution values back into a plan: whole counts, prices in Decimal, predictions at the planned load."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from optimizer.base.units import BYTES_PER_GIB, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.records import Offer
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.performance.candidates.predict import LIMITS, STATISTICS, Mix, OperatingPoint
+from optimizer.performance.candidates.predict import LIMITS, STATISTICS, Mix
 from optimizer.performance.market.supply import power_kw
 from optimizer.performance.uncertainty.evidence import performance_of
 from optimizer.plan.question.inquiry import Answer
-from optimizer.plan.question.service import Service, Use, rate_as_predicted
+from optimizer.plan.question.service import Service, Use
 from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
 from optimizer.plan.readback.containers import containers
 from optimizer.plan.readback.hours import ranges
-from optimizer.plan.readback.latencies import DeploymentLatencies, latencies_of
+from optimizer.plan.readback.latencies import (
+    DeploymentLatencies,
+    DeploymentLoads,
+    PointRow,
+    latencies_of,
+    rates_as_predicted,
+)
 from optimizer.plan.readback.outline import outlined, uses_by_offer
 from optimizer.plan.record.fleet import (
     Deployment,
@@ -38,9 +46,11 @@ from optimizer.program.problem.columns import Column
 
 def read_back(answer: Answer) -> PlannedFleet:
     """Deployments and purchases of a solution; the total is recomputed from whole counts, hour by hour."""
-    outline, uses = outlined(answer), uses_by_offer(answer)
+    outline, ran = outlined(answer), [_Ran(answer, use) for use in uses_by_offer(answer)]
     return PlannedFleet(
-        deployments=tuple(_deployment(answer, *pair) for pair in zip(outline.deployments, uses, strict=True)),
+        deployments=tuple(
+            _deployment(*each) for each in zip(ran, outline.deployments, _performances(ran), strict=True)
+        ),
         purchases=outline.purchases,
         hosted=outline.hosted,
         migration=outline.migration,
@@ -112,25 +122,40 @@ class _Ran:
         """Of its replicas in these periods, as a share of what they sustain."""
         return [service.flow_per_s / (n * service.rate_per_s) for n, service in self.running]
 
-    @cached_property
-    def latencies(self) -> DeploymentLatencies:
-        """What its users wait for."""
-        return latencies_of(self.choice, self.row, self.running, self.serving_share)
-
-    @cached_property
-    def classes(self) -> list[ServedClass]:
-        """Each class that it is sent; of a standby, those that it waits for."""
+    @property
+    def classes(self) -> list[int]:
+        """Those that it is sent; of a standby, those that it waits for."""
         sent = {k for _, service in self.running for k in service.classes if service.flow_per_s}
-        return [
-            _served_class(self.choice, self.latencies, k, self.busiest) for k in sorted(sent or self.busiest.classes)
-        ]
+        return sorted(sent or self.busiest.classes)
 
 
-def _deployment(answer: Answer, placement: Placement, use: Use) -> Deployment:
+class _Performance(NamedTuple):
+    """What users of a deployment wait for, and requests/s that a replica would sustain as predicted."""
+
+    latencies: DeploymentLatencies
+    predicted_per_s: float
+
+
+def _performances(ran: Sequence[_Ran]) -> list[_Performance]:
+    """Of each deployment, those of the same options predicted together."""
+    found, of_options = dict[int, _Performance](), defaultdict[int, list[int]](list)
+    for number, each in enumerate(ran):
+        of_options[each.use.column.workload].append(number)
+    for numbers in of_options.values():
+        own = [ran[number] for number in numbers]
+        choice = own[0].choice
+        latencies = latencies_of(choice, [DeploymentLoads(each.row, each.serving_share, each.running) for each in own])
+        rates = rates_as_predicted(choice, [each.row for each in own], [each.busiest for each in own])
+        rates_per_s = (rates * np.array([each.serving_share for each in own])).tolist()
+        found |= zip(numbers, map(_Performance, latencies, rates_per_s), strict=True)
+    return [found[number] for number in range(len(ran))]
+
+
+def _deployment(ran: _Ran, placement: Placement, performance: _Performance) -> Deployment:
     """What is bought for it, how it performs where a replica has most to do, what a request costs."""
-    ran = _Ran(answer, use)
-    choice, row, classes, fullest = ran.choice, ran.row, ran.classes, ran.latencies.fullest
-    as_predicted = rate_as_predicted(choice, row, ran.busiest.mix, ran.serving_share)
+    answer, use, choice, row, latencies = ran.answer, ran.use, ran.choice, ran.row, performance.latencies
+    fullest, at = latencies.fullest.point, latencies.fullest.row
+    classes = [_served_class(choice, latencies, k, ran.busiest) for k in ran.classes]
     per_request, per_million_output, per_million = _unit_costs(answer, choice, ran.services, placement.monthly_cost_usd)
     power, estimate = power_kw(ran.offer, answer.inquiry.catalogs.gpus[ran.offer.gpu]), choice.quality[row]
     return Deployment(
@@ -141,18 +166,18 @@ def _deployment(answer: Answer, placement: Placement, use: Use) -> Deployment:
         ],
         requests_per_second=ran.busiest.flow_per_s,
         max_requests_per_second=ran.busiest.rate_per_s * placement.replicas,
-        predicted_max_requests_per_second=as_predicted * placement.replicas,
+        predicted_max_requests_per_second=performance.predicted_per_s * placement.replicas,
         utilization=max(ran.loads),
         limited_by=LIMITS[ran.running[ran.loads.index(max(ran.loads))][1].limited_by],
-        concurrency=float(fullest.concurrency[0]),
-        max_concurrency=float(fullest.max_concurrency[0]),
-        tpot_ms=ran.latencies.predicted.tpot_ms(),
-        tpot_bound_ms=ran.latencies.bound.tpot_ms(),
+        concurrency=float(fullest.concurrency[at]),
+        max_concurrency=float(fullest.max_concurrency[at]),
+        tpot_ms=latencies.predicted.tpot_ms(),
+        tpot_bound_ms=latencies.bound.tpot_ms(),
         ttft_ms=_slowest([item.ttft_ms for item in classes]),
         ttft_bound_ms=_slowest([item.ttft_bound_ms for item in classes]),
         e2e_ms=_slowest([item.e2e_ms for item in classes]),
         classes=classes,
-        vram=_vram(choice, row, fullest),
+        vram=_vram(choice, row, latencies.fullest),
         engine_starts_with=_engine_start(choice, row),
         power_kw=None if power is None else float(power) * placement.total_gpus / ran.offer.gpu_count,
         cost_per_request_usd=per_request,
@@ -217,9 +242,9 @@ def _unit_costs(answer: Answer, choice: WorkloadOptions, services: Sequence[Serv
     return per_request, per_request / output * TOKENS_PER_MILLION, per_request / (prompt + output) * TOKENS_PER_MILLION
 
 
-def _vram(choice: WorkloadOptions, row: int, point: OperatingPoint) -> Vram:
+def _vram(choice: WorkloadOptions, row: int, fullest: PointRow) -> Vram:
     use = choice.memory
-    cache, held = float(use.kv_capacity[row]) / BYTES_PER_GIB, float(point.kv_utilization[0])
+    cache, held = float(use.kv_capacity[row]) / BYTES_PER_GIB, float(fullest.point.kv_utilization[fullest.row])
     return Vram(
         usable_gib=float(use.usable[row]) / BYTES_PER_GIB,
         weights_gib=float(use.weights[row]) / BYTES_PER_GIB,

@@ -14,8 +14,7 @@ from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.simulated import holds_alone
-from optimizer.plan.verify.claim import Claim
-from optimizer.plan.verify.service import configuration
+from optimizer.plan.verify.claim import Claim, configuration
 
 TRIED_REQUESTS: Final = 10_000
 """Of each simulation of a deployment alone, in a tenth of a second."""

@@ -16,8 +16,7 @@ from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, repli
 from optimizer.performance.simulation.fleet import Server
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment
-from optimizer.plan.verify.claim import Claim
-from optimizer.plan.verify.service import configuration
+from optimizer.plan.verify.claim import Claim, configuration
 
 AS_WRITTEN: Final = 4
 """Decimals of a utilization that a plan and its file, with rates of six digits, have in common."""

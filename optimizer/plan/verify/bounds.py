@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.predict import Mix, OperatingPoint, operate
 from optimizer.performance.physics.setup import Setup
@@ -11,17 +9,17 @@ from optimizer.performance.uncertainty.evidence import Margins
 
 
 def at_bound(setup: Setup, mix: Mix, rates: Floats, room: Margins) -> OperatingPoint:
-    """The latencies of one configuration at each rate, (n,), with its margins, (1,).
+    """The latencies of each configuration at its rate, (n,), with its margins, (n,) or one for all.
 
     TPOT is what is predicted at the rate, times its margin. TTFT and the whole request are those of a replica all of
     whose steps take as much longer: in their time requests arrive as much faster. What a request takes that stands in
     no line has the margin of TTFT.
     """
-    first, token = float(room.ttft[0]), float(room.tpot[0])
+    first, token = room.ttft, room.tpot
     in_its_time = replace(mix.arrivals, rate_per_s=mix.arrivals.rate_per_s * token)
     predicted, slower = operate(setup, mix, rates), operate(setup, replace(mix, arrivals=in_its_time), rates * token)
     return replace(
         predicted,
         tpot_s={name: token * each for name, each in predicted.tpot_s.items()},
-        requests=slower.requests.times(np.array([first]), np.array([token])),
+        requests=slower.requests.times(first, token),
     )

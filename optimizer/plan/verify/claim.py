@@ -13,6 +13,9 @@ from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HO
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED, SPOT
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Policy, RequestClass, Scenario, Workload
+from optimizer.performance.physics.memory import MemoryUse, memory_use
+from optimizer.performance.physics.setup import Configuration, Setup, gather
+from optimizer.performance.uncertainty.evidence import Margins, margins
 from optimizer.plan.record.fleet import Deployment, Period, PlannedFleet, Purchase
 
 CENT_TOLERANCE = Decimal("0.01")
@@ -105,6 +108,25 @@ class Claim:
         return tuple((d, *pair) for d, pair in pairs if pair)
 
     @cached_property
+    def setup(self) -> Setup:
+        """What the catalogs know of the configurations of `placed`, a row each."""
+        return gather(self.catalogs, self._configurations)
+
+    @cached_property
+    def margins(self) -> Margins:
+        """Of their predictions, with the confidence that is asked for, a row each."""
+        return margins(self.catalogs, self._configurations, self.policy.confidence)
+
+    @cached_property
+    def memory(self) -> MemoryUse:
+        """What fills a GPU's memory there, a row each."""
+        return memory_use(self.setup)
+
+    @property
+    def _configurations(self) -> list[Configuration]:
+        return [configuration(d, offer) for d, _, offer in self.placed]
+
+    @cached_property
     def workloads(self) -> dict[str, Workload]:
         """The scenario's workloads by name."""
         return {workload.name: workload for workload in self.scenario.workloads}
@@ -184,6 +206,14 @@ class Claim:
         rows = self.catalogs.ancillary if offer.provider_kind != OWNED else ()
         sought = (offer.provider, EGRESS_UNIT, EGRESS_ITEM)
         return [row.value for row in rows if (row.provider, row.unit, row.item) == sought]
+
+
+def configuration(d: Deployment, offer: Offer) -> Configuration:
+    """What a deployment runs, as predictions know it."""
+    link, speed = ("none", None) if d.gpus_per_replica == 1 else (offer.link, offer.link_gb_per_s)
+    return Configuration(
+        d.engine, d.model, d.gpu, d.precision, d.kv_precision, d.tensor_parallel, d.pipeline_parallel, link, speed
+    )
 
 
 def hours_of(period: Period) -> tuple[int, ...]:

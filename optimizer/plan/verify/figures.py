@@ -13,12 +13,10 @@ from optimizer.base.units import (
 )
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share
 from optimizer.inputs.catalog.records import Offer
-from optimizer.performance.physics.setup import gather
 from optimizer.performance.uncertainty.evidence import performance_of
 from optimizer.plan.record.fleet import Deployment, Purchase
 from optimizer.plan.verify.bill import WEEKS_PER_MONTH, disk_usd_per_hour
-from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Finding, Findings, hours_of
-from optimizer.plan.verify.service import configuration
+from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Finding, Findings, configuration, hours_of
 
 
 def figures(claim: Claim) -> Findings:
@@ -28,7 +26,7 @@ def figures(claim: Claim) -> Findings:
         yield claim.same(own, item.hours_per_month), f"period {item.period} has {exactly(own)} hours a month"
     for purchase, offer in claim.bought:
         yield from _purchase(claim, purchase, offer)
-    for d, purchase, offer in claim.placed:
+    for number, (d, purchase, offer) in enumerate(claim.placed):
         name = f"{d.workload} on {d.gpu}"
         yield d.price_usd_per_hour == offer.price_usd_per_hour, f"{name} costs {offer.price_usd_per_hour} USD an hour"
         yield _instances(claim, d, purchase, name)
@@ -37,7 +35,7 @@ def figures(claim: Claim) -> Findings:
         yield from _by_the_token(claim, d, name)
         yield from _sources(claim, d, offer, name)
         yield _quality(claim, d, name)
-        yield from _engine(claim, d, offer, name)
+        yield from _engine(claim, d, number, name)
 
 
 def _purchase(claim: Claim, purchase: Purchase, offer: Offer) -> Findings:
@@ -190,12 +188,12 @@ def _quality(claim: Claim, d: Deployment, name: str) -> Finding:
     return alike and claim.same(factor * kept.worst_share, d.quality_worst), text
 
 
-def _engine(claim: Claim, d: Deployment, offer: Offer, name: str) -> Findings:
+def _engine(claim: Claim, d: Deployment, number: int, name: str) -> Findings:
     """The newest stable release, and what it starts with on this GPU."""
     newest, shown = claim.catalogs.engines[d.engine].newest_version, d.engine_starts_with
     yield d.engine_version == newest, f"{name} assumes {d.engine} {newest}"
-    layout = gather(claim.catalogs, [configuration(d, offer)]).layout
-    own = (layout.memory_utilization[0], layout.max_num_seqs[0], layout.max_batched_tokens[0])
+    layout = claim.setup.layout
+    own = (layout.memory_utilization[number], layout.max_num_seqs[number], layout.max_batched_tokens[number])
     stated = (shown.memory_utilization, shown.max_num_seqs, shown.max_num_batched_tokens)
     text = f"{name}: {d.engine} {newest} takes {own[0]:.0%} of memory, {own[1]:g} sequences, {own[2]:g} tokens a step"
     yield claim.same(float(own[0]), stated[0]) and own[1:] == stated[1:], text

@@ -4,23 +4,20 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
-from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.lengths import lengths_of
 from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, operate
-from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.queueing import ArrivalVariation
-from optimizer.performance.physics.setup import gather
-from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
 from optimizer.plan.verify.bounds import at_bound
 from optimizer.plan.verify.claim import Claim, Finding, Findings
-from optimizer.plan.verify.service import configuration, limits_ms
+from optimizer.plan.verify.service import limits_ms
 
 Shares = tuple[float, ...]
 """Of each of a deployment's classes in its requests."""
@@ -35,12 +32,13 @@ SHARE_DIGITS = 12
 def service_levels(claim: Claim) -> Findings:
     """Each limit at the load and mix of each period, and at the full rate that utilization is counted from; then what
     the plan shows of it."""
-    for d, _, offer in claim.placed:
-        by_mix = _by_mix(d)
-        for shares, running in by_mix.items():
-            yield from _levels_at(claim, d, offer, shares, running)
-        yield from _as_predicted(claim, d, offer)
-        yield from _as_shown(claim, d, offer, by_mix)
+    by_mix = [_by_mix(d) for d, _, _ in claim.placed]
+    predicted = _predictions(claim, by_mix)
+    for number, of_deployment in enumerate(by_mix):
+        for shares, running in of_deployment.items():
+            yield from _levels_at(claim, number, shares, running, predicted)
+        yield from _as_predicted(claim, number, predicted)
+        yield from _as_shown(claim, number, of_deployment, predicted)
 
 
 def _by_mix(d: Deployment) -> Mapping[Shares, Sequence[PeriodReplicas]]:
@@ -54,44 +52,127 @@ def _by_mix(d: Deployment) -> Mapping[Shares, Sequence[PeriodReplicas]]:
     return by_mix
 
 
+class AtLoad(NamedTuple):
+    """A replica of a deployment, by its number, at shares of its classes and requests/s while it serves."""
+
+    number: int
+    shares: Shares
+    rate_per_s: float
+
+
+class PredictedRow(NamedTuple):
+    """A row of what was predicted together: as predicted, and with the margins of the chosen confidence."""
+
+    point: OperatingPoint
+    bound: OperatingPoint
+    row: int
+
+
+Predictions = Mapping[AtLoad, PredictedRow]
+
+
+def _predictions(claim: Claim, by_mix: Sequence[Mapping[Shares, Sequence[PeriodReplicas]]]) -> Predictions:
+    """Every replica at every load that is looked at: those that serve the same classes as rows of the same arrays."""
+    asked = dict.fromkeys(
+        load for number, of_deployment in enumerate(by_mix) for load in _looked_at(claim, number, of_deployment)
+    )
+    together = defaultdict[tuple[str, ...], list[AtLoad]](list)
+    for load in asked:
+        d = claim.placed[load.number][0]
+        together[d.workload, *_served(d, load.shares)].append(load)
+    found = dict[AtLoad, PredictedRow]()
+    for (workload, *classes), loads in together.items():
+        rows = np.array([load.number for load in loads])
+        shares = [[share for share in load.shares if share] for load in loads]
+        mix = _mix(claim.workloads[workload], classes, shares, claim.policy.router)
+        setup, room = claim.setup.take(rows), claim.margins.take(rows)
+        rates = np.array([load.rate_per_s for load in loads])
+        point, bound = operate(setup, mix, rates), at_bound(setup, mix, rates, room)
+        found |= {load: PredictedRow(point, bound, row) for row, load in enumerate(loads)}
+    return found
+
+
+def _looked_at(claim: Claim, number: int, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]) -> Iterator[AtLoad]:
+    """The loads of a deployment at which anything is checked."""
+    for shares, running in by_mix.items():
+        rates = [*_worst_rates(claim, number, running), _full_rate(claim, number, running)]
+        rates += [_slower_rate(claim, number, running), _shown_rate(claim, number, running)]
+        yield from (AtLoad(number, shares, rate) for rate in rates)
+    yield from _about_predicted(claim, number)
+
+
+def _served(d: Deployment, shares: Shares) -> tuple[str, ...]:
+    """The classes of a mix."""
+    return tuple(item.name for item, share in zip(d.classes, shares, strict=True) if share)
+
+
+def _serving_share(claim: Claim, number: int) -> float:
+    return claim.serving_share(claim.placed[number][2])
+
+
+def _worst_rates(claim: Claim, number: int, running: Sequence[PeriodReplicas]) -> list[float]:
+    """Of each period with as much more demand and as much less throughput as the plan allows for."""
+    more = claim.policy.robust.demand / claim.policy.robust.throughput / _serving_share(claim, number)
+    return [item.requests_per_second / item.replicas * more for item in running]
+
+
+def _full_rate(claim: Claim, number: int, running: Sequence[PeriodReplicas]) -> float:
+    """What a replica is said to sustain."""
+    full = max(item.max_requests_per_second / item.replicas for item in running)
+    return full * (1 - claim.precision.figure) / _serving_share(claim, number)
+
+
+def _slower_rate(claim: Claim, number: int, running: Sequence[PeriodReplicas]) -> float:
+    """What one as predicted must be able to do, so that a slower one sustains the full rate."""
+    return _full_rate(claim, number, running) * float(claim.margins.throughput[number])
+
+
+def _shown_rate(claim: Claim, number: int, running: Sequence[PeriodReplicas]) -> float:
+    """The highest load of a mix, whose latencies are shown."""
+    return max(item.requests_per_second / item.replicas for item in running) / _serving_share(claim, number)
+
+
+def _about_predicted(claim: Claim, number: int) -> list[AtLoad]:
+    """Just below and just above what a replica would sustain as predicted; none where that is not told."""
+    d = claim.placed[number][0]
+    if d.predicted_max_requests_per_second is None:
+        return []
+    shares = [item.share for item in d.classes]
+    served = tuple(share / sum(shares) if sum(shares) else 1 / len(shares) for share in shares)
+    rate = d.predicted_max_requests_per_second / d.replicas / _serving_share(claim, number)
+    return [AtLoad(number, served, rate * about) for about in (1 - ABOUT, 1 + ABOUT)]
+
+
 def _levels_at(
-    claim: Claim, d: Deployment, offer: Offer, shares: Shares, running: Sequence[PeriodReplicas]
+    claim: Claim, number: int, shares: Shares, running: Sequence[PeriodReplicas], predicted: Predictions
 ) -> Findings:
     """The limits at one mix of classes, over the periods that have it; and that replicas as much slower as throughput
     may turn out still keep up with the full rate."""
-    of, workload = configuration(d, offer), claim.workloads[d.workload]
-    room = margins(claim.catalogs, [of], claim.policy.confidence)
-    loads = [item.requests_per_second / item.replicas for item in running]
-    worst = [load * claim.policy.robust.demand / claim.policy.robust.throughput for load in loads]
-    full = max(item.max_requests_per_second / item.replicas for item in running) * (1 - claim.precision.figure)
-    # One row for each period at its worst load, one at the full rate, one at what a slower replica must be able to do
-    rates = np.array([*worst, full, full * float(room.throughput[0])]) / claim.serving_share(offer)
-    setup = gather(claim.catalogs, [of]).take(np.zeros(len(rates), dtype=np.int64))
-    mix, before_ms = (
-        _mix(workload, d, shares, claim.policy.router),
-        _before_ms(workload, claim.network_ms(workload, offer)),
-    )
-    point = operate(setup, mix, rates)
-    for row, rate in enumerate(rates.tolist()):
+    d, _, offer = claim.placed[number]
+    workload = claim.workloads[d.workload]
+    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
+    rates = [*_worst_rates(claim, number, running), _full_rate(claim, number, running)]
+    for rate in (*rates, _slower_rate(claim, number, running)):
+        point, _, row = predicted[AtLoad(number, shares, rate)]
         yield bool(point.stable[row]), f"{d.workload} on {d.gpu} keeps up with {rate:g} requests/s a replica"
-    bound = at_bound(setup, mix, rates, room)
-    for row in range(len(rates) - 1):
+    for rate in rates:
+        _, bound, row = predicted[AtLoad(number, shares, rate)]
         yield from _within_limits(claim, workload, bound, row, before_ms=before_ms)
 
 
-def _as_predicted(claim: Claim, d: Deployment, offer: Offer) -> Findings:
+def _as_predicted(claim: Claim, number: int, predicted: Predictions) -> Findings:
     """At the rate that a replica would sustain were it as fast as predicted, without any margin, all limits hold; a
     little above it one does not, or the replica does not keep up."""
-    if d.predicted_max_requests_per_second is None:
+    d, _, offer = claim.placed[number]
+    about, workload = _about_predicted(claim, number), claim.workloads[d.workload]
+    if not about:
         return
-    workload, shares = claim.workloads[d.workload], [item.share for item in d.classes]
-    served = tuple(share / sum(shares) if sum(shares) else 1 / len(shares) for share in shares)
-    rate = d.predicted_max_requests_per_second / d.replicas / claim.serving_share(offer)
-    setup = gather(claim.catalogs, [configuration(d, offer)]).take(np.zeros(2, dtype=np.int64))
-    point = operate(setup, _mix(workload, d, served, claim.policy.router), rate * np.array([1 - ABOUT, 1 + ABOUT]))
-    before_ms = _before_ms(workload, claim.network_ms(workload, offer))
-    levels = [_within_limits(claim, workload, point, row, before_ms=before_ms) for row in range(2)]
-    kept = [bool(point.stable[row]) and all(held for held, _ in found) for row, found in enumerate(levels)]
+    before_ms, kept = _before_ms(workload, claim.network_ms(workload, offer)), list[bool]()
+    for load in about:
+        point, _, row = predicted[load]
+        levels = _within_limits(claim, workload, point, row, before_ms=before_ms)
+        kept.append(bool(point.stable[row]) and all(held for held, _ in levels))
+    rate = about[0].rate_per_s / (1 - ABOUT)
     yield kept == [True, False], f"{d.workload} on {d.gpu} would sustain {rate:g} requests/s a replica as predicted"
 
 
@@ -115,40 +196,31 @@ def _before_ms(workload: Workload, network_ms: float) -> float:
     return network_ms + workload.slo.ttft_overhead_ms
 
 
-@dataclass(frozen=True)
-class Predicted:
+class Shown(NamedTuple):
     """A deployment at one mix of classes, at the highest load of it.
 
     Attributes:
         classes: Names of those that it is sent, in the order of the point's columns.
-        load_per_s: Requests/s of a replica.
         fullness: Of what it sustains of this mix.
-        point: One row.
-        bound: The same with the margins of the chosen confidence.
+        at: What was predicted there.
     """
 
     classes: tuple[str, ...]
-    load_per_s: float
     fullness: float
-    point: OperatingPoint
-    bound: OperatingPoint
+    at: PredictedRow
 
 
-def _predicted(
-    claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]
-) -> Iterator[Predicted]:
+def _shown(
+    claim: Claim, number: int, by_mix: Mapping[Shares, Sequence[PeriodReplicas]], predicted: Predictions
+) -> Iterator[Shown]:
     """Each mix that a deployment is sent; of a standby one, those that it waits for."""
-    of, workload = configuration(d, offer), claim.workloads[d.workload]
-    setup, room = gather(claim.catalogs, [of]), margins(claim.catalogs, [of], claim.policy.confidence)
     idle = not any(item.requests_per_second for running in by_mix.values() for item in running)
     for shares, running in by_mix.items():
-        load = max(item.requests_per_second / item.replicas for item in running)
-        if load or idle:
-            mix, rate = _mix(workload, d, shares, claim.policy.router), np.array([load / claim.serving_share(offer)])
-            point, bound = operate(setup, mix, rate), at_bound(setup, mix, rate, room)
-            names = tuple(item.name for item, share in zip(d.classes, shares, strict=True) if share)
+        rate = _shown_rate(claim, number, running)
+        if rate or idle:
             fullness = max(item.requests_per_second / item.max_requests_per_second for item in running)
-            yield Predicted(names, load, fullness, point, bound)
+            classes = _served(claim.placed[number][0], shares)
+            yield Shown(classes, fullness, predicted[AtLoad(number, shares, rate)])
 
 
 @dataclass(frozen=True)
@@ -166,28 +238,32 @@ class Slowest:
     e2e_ms: Mapping[str, float]
 
     @classmethod
-    def of(cls, points: Sequence[tuple[Sequence[str], OperatingPoint]], statistic: str) -> "Slowest":
-        """Over all mixes that a deployment is sent, each with its classes."""
-        tpot_ms = max(MS_PER_S * float(point.tpot_s[statistic][0]) for _, point in points)
+    def of(cls, points: Sequence[tuple[Sequence[str], OperatingPoint, int]], statistic: str) -> "Slowest":
+        """Over all mixes that a deployment is sent, each with its classes and its row."""
+        tpot_ms = max(MS_PER_S * float(point.tpot_s[statistic][row]) for _, point, row in points)
         ttft_ms, e2e_ms = defaultdict[str, float](float), defaultdict[str, float](float)
-        for classes, point in points:
+        for classes, point, row in points:
+            ttft_s, e2e_s = point.ttft_s[statistic][row], point.e2e_s[statistic][row]
             for column, name in enumerate(classes):
-                ttft_ms[name] = max(ttft_ms[name], MS_PER_S * float(point.ttft_s[statistic][0, column]))
-                e2e_ms[name] = max(e2e_ms[name], MS_PER_S * float(point.e2e_s[statistic][0, column]))
+                ttft_ms[name] = max(ttft_ms[name], MS_PER_S * float(ttft_s[column]))
+                e2e_ms[name] = max(e2e_ms[name], MS_PER_S * float(e2e_s[column]))
         return cls(tpot_ms, ttft_ms, e2e_ms)
 
 
-def _as_shown(claim: Claim, d: Deployment, offer: Offer, by_mix: Mapping[Shares, Sequence[PeriodReplicas]]) -> Findings:
+def _as_shown(
+    claim: Claim, number: int, by_mix: Mapping[Shares, Sequence[PeriodReplicas]], predicted: Predictions
+) -> Findings:
     """Latencies are those of the slowest mix; concurrency and KV cache those of the fullest."""
-    mixes = list(_predicted(claim, d, offer, by_mix))
+    d, _, offer = claim.placed[number]
+    mixes = list(_shown(claim, number, by_mix, predicted))
     before_ms = _before_ms(claim.workloads[d.workload], claim.network_ms(claim.workloads[d.workload], offer))
     for statistic in STATISTICS:
-        slowest = Slowest.of([(mix.classes, mix.point) for mix in mixes], statistic)
-        bound = Slowest.of([(mix.classes, mix.bound) for mix in mixes], statistic)
+        slowest = Slowest.of([(mix.classes, mix.at.point, mix.at.row) for mix in mixes], statistic)
+        bound = Slowest.of([(mix.classes, mix.at.bound, mix.at.row) for mix in mixes], statistic)
         for what, own_ms, shown_ms in _figures(d, slowest, bound, before_ms):
             text = f"{d.workload}: {what} {statistic} is {own_ms:.2f} ms, shown {shown_ms.get(statistic, math.nan):.2f}"
             yield statistic in shown_ms and claim.same_latency(own_ms, shown_ms[statistic]), text
-    yield _filled(claim, d, offer, mixes)
+    yield _filled(claim, number, mixes)
 
 
 def _figures(
@@ -214,31 +290,33 @@ def _figures(
         yield f"bound of end to end of {name}", before_ms + bound.e2e_ms[name], item.e2e_bound_ms
 
 
-def _filled(claim: Claim, d: Deployment, offer: Offer, mixes: Sequence[Predicted]) -> Finding:
+def _filled(claim: Claim, number: int, mixes: Sequence[Shown]) -> Finding:
     """Requests in flight and the KV cache they fill where a replica has most to do; several mixes may fill it alike."""
-    cache_gib = float(memory_use(gather(claim.catalogs, [configuration(d, offer)])).kv_capacity[0]) / BYTES_PER_GIB
+    d, cache_gib = claim.placed[number][0], float(claim.memory.kv_capacity[number]) / BYTES_PER_GIB
     highest = max(mix.fullness for mix in mixes)
-    fullest = [mix.point for mix in mixes if mix.fullness >= highest * (1 - claim.precision.figure)]
+    fullest = [mix.at for mix in mixes if mix.fullness >= highest * (1 - claim.precision.figure)]
     shown = d.concurrency, d.max_concurrency, d.vram.kv_cache_gib
     own = [
-        (float(p.concurrency[0]), float(p.max_concurrency[0]), cache_gib * float(p.kv_utilization[0])) for p in fullest
+        (float(p.concurrency[row]), float(p.max_concurrency[row]), cache_gib * float(p.kv_utilization[row]))
+        for p, _, row in fullest
     ]
     text = f"{d.workload} on {d.gpu}: {own[0][0]:g} requests in flight fill {own[0][2]:.2f} GiB of KV cache"
     return any(all(map(claim.predicted_same, each, shown)) for each in own), text
 
 
-def _mix(workload: Workload, d: Deployment, shares: Shares, router: Router | None) -> Mix:
-    served = [item for item, share in zip(d.classes, shares, strict=True) if share]
+def _mix(workload: Workload, classes: Sequence[str], shares: Sequence[Sequence[float]], router: Router | None) -> Mix:
+    """Some of a workload's classes, with shares (n, K), as its router sends them."""
     asked = {item.name: item for item in workload.classes()}
+    served = [asked[name] for name in classes]
     in_turn = router in ("in_turn", "least_loaded")
     hours = [workload.requests_per_second] if workload.demand is None else workload.demand.weekly()
     least, peak = min(rate for rate in hours if rate), workload.peak_requests_per_second()
     return Mix(
         input_tokens=np.array([item.input_tokens for item in served], dtype=float),
         output_tokens=np.array([item.output_tokens for item in served], dtype=float),
-        share=np.array([share for share in shares if share]),
+        share=np.array(shares),
         cached_input_share=workload.cached_input_share,
         arrivals=ArrivalVariation(workload.arrival_cv2, least if in_turn else peak),
-        lengths=lengths_of([asked[item.name] for item in served]),
-        dealt=np.array([asked[item.name].share for item in served]) if in_turn else None,
+        lengths=lengths_of(served),
+        dealt=np.array([item.share for item in served]) if in_turn else None,
     )

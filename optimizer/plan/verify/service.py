@@ -13,12 +13,9 @@ from optimizer.base.units import (
     SECONDS_PER_HOUR,
 )
 from optimizer.inputs.catalog.quality import FEW_BITS, SIXTEEN_BIT, quality_share
-from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.demand import DAYS_PER_WEEK, WEEKDAYS, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Latency, Workload
-from optimizer.performance.physics.memory import MemoryUse, memory_use
-from optimizer.performance.physics.setup import Configuration, gather
 from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
 from optimizer.plan.verify.claim import Claim, Findings, hours_of
@@ -157,10 +154,9 @@ def _may_meet(claim: Claim, workload: str, flows: Mapping[str, float]) -> bool:
 
 def memory(claim: Claim) -> Findings:
     """Something is left for the KV cache beside the weights, and the longest request fits the model's context."""
-    for d, _, offer in claim.placed:
-        use = memory_use(gather(claim.catalogs, [configuration(d, offer)]))
-        yield from _vram(claim, d, use)
-        free_gib = float(use.kv_capacity[0]) / BYTES_PER_GIB
+    for number, (d, _, _) in enumerate(claim.placed):
+        yield from _vram(claim, d, number)
+        free_gib = float(claim.memory.kv_capacity[number]) / BYTES_PER_GIB
         yield free_gib > 0, f"{d.model} {d.precision} leaves {free_gib:.1f} GiB for KV cache on {d.gpu}"
         served = {item.name for item in d.classes}
         longest = max(item.longest_tokens for item in claim.classes(d.workload) if item.name in served)
@@ -168,8 +164,9 @@ def memory(claim: Claim) -> Findings:
         yield longest <= context, f"{d.model} holds {longest} of {context} tokens"
 
 
-def _vram(claim: Claim, d: Deployment, use: MemoryUse) -> Findings:
+def _vram(claim: Claim, d: Deployment, number: int) -> Findings:
     """The parts that no load changes; how much of the KV cache the load fills is predicted with its latencies."""
+    use = claim.memory
     own = {
         "usable": (use.usable, d.vram.usable_gib),
         "weights": (use.weights, d.vram.weights_gib),
@@ -177,7 +174,7 @@ def _vram(claim: Claim, d: Deployment, use: MemoryUse) -> Findings:
         "KV cache": (use.kv_capacity, d.vram.kv_cache_gib + d.vram.free_gib),
     }
     for what, (needed, shown_gib) in own.items():
-        own_gib = float(needed[0]) / BYTES_PER_GIB
+        own_gib = float(needed[number]) / BYTES_PER_GIB
         yield (
             claim.same(own_gib, shown_gib),
             f"{d.workload} on {d.gpu}: {what} {own_gib:.2f} GiB, shown {shown_gib:.2f}",
@@ -186,13 +183,6 @@ def _vram(claim: Claim, d: Deployment, use: MemoryUse) -> Findings:
 
 def limits_ms(latency: Latency | None) -> Mapping[str, float]:
     return latency.limits_ms() if latency else {}
-
-
-def configuration(d: Deployment, offer: Offer) -> Configuration:
-    link, speed = ("none", None) if d.gpus_per_replica == 1 else (offer.link, offer.link_gb_per_s)
-    return Configuration(
-        d.engine, d.model, d.gpu, d.precision, d.kv_precision, d.tensor_parallel, d.pipeline_parallel, link, speed
-    )
 
 
 def quality(claim: Claim) -> Findings:

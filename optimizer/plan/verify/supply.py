@@ -9,8 +9,7 @@ from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.uncertainty.evidence import not_measured
-from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings, setup_of
-from optimizer.plan.verify.service import configuration
+from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings, configuration, setup_of
 
 
 def instances(claim: Claim) -> Findings:

@@ -64,10 +64,10 @@ def told_by_counts(
     plan, least = known.plan, most
     for count in counts:
         lower, found = _with(part.problem, kind, count, replace(state, cutoff_usd_per_hour=most), search)
-        if state.clock.expired:
-            return known
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
+        if state.clock.expired:
+            return replace(known, plan=plan)
         least = min(least, lower, most)
     return Known(max(known.usd_per_hour, least), plan)
 

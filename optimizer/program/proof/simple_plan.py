@@ -25,8 +25,9 @@ FEW, MORE, MANY = 2, 24, 200
 NODES = 20
 """Of branch and bound, in each of the tries."""
 
-LONGEST_TRY_S = 2.0
-"""Of a try where time is limited: a week of many periods may take long for one node."""
+LEAST_S, SHARE_OF_SPENT, SHARE_OF_TRY = 1.0, 0.2, 0.5
+"""Where time is limited: seconds for all tries, or that share of what the search took if that is more, and of what is
+left of them for one try. A week of many periods may take long for one node."""
 
 
 def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
@@ -38,6 +39,13 @@ def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
     """
     # where machines keep what is loaded for good the program is small, and its plans are plans where they may change it
     problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
+    limited = state.clock.left_s() is not None
+    clock = Clock(max(LEAST_S, SHARE_OF_SPENT * state.clock.spent_s) if limited else None)
+    return _first(problem, replace(state, clock=clock, progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0))
+
+
+def _first(problem: Problem, state: SearchState) -> Incumbent | None:
+    """The plan of the first try that has one."""
     for chosen in _few_candidates(problem) if problem.traffic.periods == 1 else _serving_the_peak(problem, state):
         plan = _on(problem, chosen, state)
         if plan is not None:
@@ -47,14 +55,12 @@ def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
 
 def _on(problem: Problem, chosen: Flags, state: SearchState) -> Incumbent | None:
     """The plan of one try."""
-    clock = Clock(None if state.clock.left_s() is None else LONGEST_TRY_S)
-    attempt = replace(state, clock=clock, progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0)
-    return solve_on(problem, chosen, attempt, NODES)[1]
+    return solve_on(problem, chosen, replace(state, clock=state.clock.share(SHARE_OF_TRY)), NODES)[1]
 
 
 def _serving_the_peak(problem: Problem, state: SearchState) -> Iterator[Flags]:
     """(C,) what a simple plan of the busiest moment runs, which serves the whole week; then few candidates as ever."""
-    peak = simple_plan(at_peak(problem), state)
+    peak = _first(at_peak(problem), state)
     if peak is not None:
         yield peak.used | stands_in_force(problem)
     yield from _few_candidates(problem)
@@ -90,6 +96,16 @@ def _cheapest_in_two_places(problem: Problem, cost: Floats) -> Flags:
     return chosen & np.isfinite(cost)
 
 
+def _most_instances(problem: Problem) -> Floats:
+    """(O,) of an offer that can be had, within every limit on GPUs."""
+    offers, limits = problem.offers, problem.limits
+    most_gpus = np.full(len(offers), np.inf if limits.max_gpus is None else limits.max_gpus)
+    for quota in limits.quotas:
+        covered = list(quota.offers)
+        most_gpus[covered] = np.minimum(most_gpus[covered], quota.max_gpus)
+    return np.asarray(np.minimum(offers.available, np.floor(most_gpus / offers.gpus_per_instance)))
+
+
 def _spent_alone(problem: Problem, of_instance: Floats) -> Floats:
     """(C,) what whole instances for all of a mix spend over the least that serves it, for the best of its mixes.
 
@@ -105,7 +121,7 @@ def _spent_alone(problem: Problem, of_instance: Floats) -> Floats:
     held = (offers.gpus_per_instance[candidates.offer] // candidates.gpus_per_replica)[:, None]
     instances = np.ceil((replicas + problem.limits.spare_replicas) / held)
     known = np.isfinite(of_instance)[candidates.offer][:, None]
-    to_be_had = known & (candidates.rate_per_s > 0) & (instances <= offers.available[candidates.offer][:, None])
+    to_be_had = known & (candidates.rate_per_s > 0) & (instances <= _most_instances(problem)[candidates.offer][:, None])
     spent = np.where(to_be_had, instances * of_instance[candidates.offer][:, None], np.inf)
     least = spent.min(axis=0, initial=np.inf)
     over_least = np.divide(spent, least, out=np.full_like(spent, np.inf), where=np.isfinite(least) & (least > 0))
