@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
-from optimizer.plan.grounds.warnings import price_doubts
+from optimizer.plan.grounds.quotes import price_doubts
 from optimizer.plan.readback.summary import by_second_words
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
 from optimizer.plan.record.fleet import Costs, Deployment, Hosted

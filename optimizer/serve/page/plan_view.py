@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from optimizer.base.figures import figure
 from optimizer.performance.market.criteria import CRITERIA
-from optimizer.plan.grounds.warnings import price_doubts
+from optimizer.plan.grounds.quotes import price_doubts
 from optimizer.plan.readback.summary import EVERYWHERE, offer_of
 from optimizer.plan.record.explanation import MeasuredRequirement
 from optimizer.plan.record.fields import significant
