@@ -28,6 +28,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.price_free import PriceFree, differ_in_prices_only
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 from support.command import Command, run
@@ -37,6 +38,9 @@ from support.scenarios import proven
 
 MOST_WORK = 70_000
 """Simplex iterations of a shipped scenario's plan and of all that stands beside it."""
+
+MOST_STORES = 3
+"""Catalogs of which predictions and simulations are kept, those used last."""
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.load_profile("repeatable")
@@ -59,6 +63,29 @@ def _shipped_tables_are_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CsvTable, "read", remembered)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _what_no_price_changes_is_found_once() -> Iterator[None]:
+    """What is predicted and simulated on the catalogs used last is kept from test to test, as `replan` keeps it.
+
+    That an answer is the same without is tested where sweeps and replans share it.
+    """
+    of, stores = Inquiry.of, list[tuple[Catalogs, PriceFree]]()
+
+    def store_of(known: Catalogs) -> PriceFree:
+        found = next((each for each in stores if differ_in_prices_only(each[0], known)), (known, PriceFree()))
+        stores[:] = [found, *(each for each in stores if each is not found)][:MOST_STORES]
+        return found[1]
+
+    def asked(
+        scenario: Scenario, known: Catalogs, clock: Clock | None = None, kept: PriceFree | None = None
+    ) -> Inquiry:
+        return of(scenario, known, clock, store_of(known) if kept is None else kept)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Inquiry, "of", asked)
         yield
 
 
