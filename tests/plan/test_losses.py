@@ -18,7 +18,7 @@ from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.explanation import Alternative
-from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.fleet import PeriodInstances, PlannedFleet
 from optimizer.plan.variants.by_api import by_api
 
 RATE = 16.0
@@ -144,6 +144,26 @@ def test_many_instances_are_asked_for_by_what_people_call_them(catalogs: Catalog
     assert said.startswith(f"182× {d.instance_type} at {d.provider}")
     assert said.endswith("or set a quota; without the provider it is $9,000.00 a month")
     assert "/" not in said
+
+
+def test_sellers_whose_terms_nobody_read_are_asked_what_the_plan_rests_on(catalogs: Catalogs, asking: Asked) -> None:
+    """Whether a GPU is one's own; and where instances come and go, whether they may."""
+    bought = proven(asking({"requests_per_second": 0.2}))
+    (purchase,) = bought.purchases
+    offer = next(each for each in catalogs.offers if each.provider == "beyondpl")
+    coming = [PeriodInstances(period=at, instances=n) for at, n in enumerate((0, 2))]
+    steady = purchase.model_copy(update={"offer": offer.id})
+    for schedule, paid_always, questions in (
+        (purchase.schedule, False, "whether a GPU is yours alone"),
+        (coming, True, "whether a GPU is yours alone"),
+        (coming, False, "whether a GPU is yours alone and whether it rents by the hour"),
+    ):
+        rented = steady.model_copy(update={"schedule": schedule, "always_paid": paid_always})
+        told = warnings(asking().scenario, catalogs, replace(bought, purchases=(rented,)), None)
+        assert f"ask beyondpl {questions}: nobody read that in the terms" in told
+    read = steady.model_copy(update={"offer": purchase.offer, "schedule": coming})
+    told = warnings(asking().scenario, catalogs, replace(bought, purchases=(read,)), None)
+    assert not any("by the hour" in text for text in told)
 
 
 def test_how_far_a_quote_may_exceed_a_price_that_nobody_lists(asking: Asked) -> None:

@@ -42,7 +42,7 @@ def warnings(
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_on_one_spot_offer(scenario, bought), *_together(scenario, deployments)]
     found += [text for _, text in odd_prices(catalogs, (purchase.offer for purchase in bought.purchases))]
-    found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
+    found += [*second_prices(catalogs, bought), *_terms(catalogs, bought.purchases)]
     found += [
         *_hosted(bought),
         *_by_second(bought),
@@ -133,18 +133,31 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     yield from ((what, ", ".join(dict.fromkeys(of))) for what, of in found.items())
 
 
-def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
-    """Sellers of whom nobody read whether a customer has a GPU alone."""
+def _terms(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
+    """What sellers' terms say of a customer's GPU, and what to ask those of whom nobody read that."""
     offers = {offer.id: offer for offer in catalogs.offers}
-    unread: dict[str, None] = {}
-    for offer in (offers[purchase.offer] for purchase in purchases):
+    # provider -> what to ask
+    unread: dict[str, dict[str, None]] = {}
+    for purchase in purchases:
+        offer = offers[purchase.offer]
         seller = catalogs.terms.seller(offer.provider, offer.provider_kind)
+        if offer.provider == OWNED:
+            continue
         if seller is not None and seller.whole_gpu == "no":
             yield f"{offer.provider} shares its GPUs between customers: how much that slows them nobody knows"
-        elif offer.provider != OWNED and (seller is None or seller.whole_gpu == "unknown"):
-            unread[offer.provider] = None
-    if unread:
-        yield f"ask {', '.join(unread)} whether a GPU is yours alone: nobody read that in the terms"
+        elif seller is None or seller.whole_gpu == "unknown":
+            unread.setdefault(offer.provider, {})["whether a GPU is yours alone"] = None
+        hyperscaler = seller is not None and seller.kind == "hyperscaler"
+        if _comes_and_goes(purchase) and not hyperscaler and not (seller and seller.billing_increment):
+            unread.setdefault(offer.provider, {})["whether it rents by the hour"] = None
+    alike = _grouped((" and ".join(questions), provider) for provider, questions in unread.items())
+    for questions, providers in alike:
+        yield f"ask {providers} {questions}: nobody read that in the terms"
+
+
+def _comes_and_goes(purchase: Purchase) -> bool:
+    """Whether fewer of its instances run in some hours of the week than in others, and are not paid then."""
+    return not purchase.always_paid and len({entry.instances for entry in purchase.schedule}) > 1
 
 
 def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
