@@ -46,6 +46,25 @@ settings.register_profile("repeatable", deadline=None, derandomize=True, databas
 settings.load_profile("repeatable")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the tests of one case of a module side by side where it is marked `together`.
+
+    What they share is then computed once, by the process that is dealt the case, and not by each that is dealt a test.
+    """
+    module_at: dict[Path, int] = {}
+    case_at: dict[tuple[Path, object], int] = {}
+
+    def place(numbered: tuple[int, pytest.Item]) -> tuple[int, int, int]:
+        number, item = numbered
+        begins, mark = module_at.setdefault(item.path, number), item.get_closest_marker("together")
+        if mark is None:
+            return begins, number, number
+        case = item.callspec.params.get(mark.args[0]) if isinstance(item, pytest.Function) else None
+        return begins, case_at.setdefault((item.path, case), number), number
+
+    items[:] = [item for _, item in sorted(enumerate(items), key=place)]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _shipped_tables_are_read_once() -> Iterator[None]:
     """The shipped files stay as they are while tests run; commands and overlays read them hundreds of times."""
