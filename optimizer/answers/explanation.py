@@ -94,7 +94,7 @@ def explained(
         instance_lost=instance_lost(scenario, bought),
         warnings=[
             *idle_filters(scenario, inquiry.market),
-            *warnings(scenario, inquiry.catalogs, bought, week),
+            *warnings(scenario, inquiry.catalogs, bought, week, others),
             *savings(untold),
         ],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],

@@ -12,6 +12,7 @@ from optimizer.inputs.scenario.adapters import adapter_bytes
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import load_scenario
 from optimizer.inputs.scenario.not_planned import kind_not_planned
+from optimizer.inputs.scenario.restating import worked_on_in
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 
 SHAPE = {"input_tokens": 1000, "output_tokens": 250}
@@ -77,6 +78,8 @@ def test_a_batch_is_done_between_its_hours(workload: Any, days: str) -> None:
     assert bool(weekly[0]) == (days == "every_day"), "the night from Sunday to Monday"
     assert weekly[5 * 24 + 5], "the batch of Friday runs into Saturday"
     assert "= 6.94 requests/s for 8 hours" in found.stated_as[0]
+    for hours, words in ((1, "= 55.6 requests/s for the first of 8 hours"), (2, "for the first 2 of 8 hours")):
+        assert worked_on_in(found, hours).stated_as[-1].endswith(words)
 
 
 def test_a_batch_of_tokens_around_the_clock_is_a_steady_rate(workload: Any) -> None:

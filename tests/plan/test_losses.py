@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.plan.explain.alternatives import availability
 from optimizer.plan.explain.losses import instance_lost
+from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.explanation import Alternative
+from optimizer.plan.record.fleet import PeriodInstances, PlannedFleet
 from optimizer.plan.variants.by_api import by_api
 
 RATE = 16.0
@@ -96,7 +99,13 @@ def test_replicas_that_all_stand_in_one_box_are_a_warning(catalogs: Catalogs, as
     two = replace(bought, deployments=(d.model_copy(update={"replicas": 2}),))
     assert any("both replicas stand" in text for text in warnings(inquiry.scenario, catalogs, two, None))
     apart = replace(bought, deployments=(d.model_copy(update={"replicas": 2, "instances": 2}),))
-    assert not any("while that is down" in text for text in warnings(inquiry.scenario, catalogs, apart, None))
+    larger = d.model_copy(update={"gpus_per_instance": 8})
+    of_two_sizes = replace(bought, deployments=(d, larger))
+    for plan in (apart, of_two_sizes):
+        assert not any("while that is down" in text for text in warnings(inquiry.scenario, catalogs, plan, None))
+    lost = instance_lost(inquiry.scenario, of_two_sizes)
+    assert lost is not None
+    assert lost.instance == f"1-GPU {d.instance_type} at {d.provider}"
 
 
 def test_what_stands_on_one_instance_or_one_spot_offer_is_told(catalogs: Catalogs, asking: Asked) -> None:
@@ -128,11 +137,63 @@ def test_many_instances_are_asked_for_by_what_people_call_them(catalogs: Catalog
     bought = proven(asking({"requests_per_second": 0.2}))
     (purchase,) = bought.purchases
     many = purchase.model_copy(update={"instances": 182})
-    told = warnings(asking().scenario, catalogs, replace(bought, purchases=(many,)), None)
+    elsewhere = [beside("provider", "9000"), beside("gpu", "8000")]
+    told = warnings(asking().scenario, catalogs, replace(bought, purchases=(many,)), None, elsewhere)
     (said,) = (text for text in told if "so many" in text)
     (d,) = bought.deployments
     assert said.startswith(f"182× {d.instance_type} at {d.provider}")
+    assert said.endswith("or set a quota; without the provider it is $9,000.00 a month")
     assert "/" not in said
+
+
+def test_sellers_whose_terms_nobody_read_are_asked_what_the_plan_rests_on(catalogs: Catalogs, asking: Asked) -> None:
+    """Whether a GPU is one's own; and where instances come and go, whether they may."""
+    bought = proven(asking({"requests_per_second": 0.2}))
+    (purchase,) = bought.purchases
+    offer = next(each for each in catalogs.offers if each.provider == "beyondpl")
+    coming = [PeriodInstances(period=at, instances=n) for at, n in enumerate((0, 2))]
+    steady = purchase.model_copy(update={"offer": offer.id})
+    for schedule, paid_always, questions in (
+        (purchase.schedule, False, "whether a GPU is yours alone"),
+        (coming, True, "whether a GPU is yours alone"),
+        (coming, False, "whether a GPU is yours alone and whether it rents by the hour"),
+    ):
+        rented = steady.model_copy(update={"schedule": schedule, "always_paid": paid_always})
+        told = warnings(asking().scenario, catalogs, replace(bought, purchases=(rented,)), None)
+        assert f"ask beyondpl {questions}: nobody read that in the terms" in told
+    read = steady.model_copy(update={"offer": purchase.offer, "schedule": coming})
+    told = warnings(asking().scenario, catalogs, replace(bought, purchases=(read,)), None)
+    assert not any("by the hour" in text for text in told)
+
+
+def test_how_far_a_quote_may_exceed_a_price_that_nobody_lists(asking: Asked) -> None:
+    """Up to the factor the plan with those prices multiplied costs less than the one at listed prices."""
+    bought = proven(asking({"requests_per_second": 0.2}))
+    (d,) = bought.deployments
+    resold = d.provenance.model_copy(update={"price_confidence": "derived", "price_derived_from": "2 x 1.50"})
+    unlisted = d.model_copy(update={"provenance": resold, "monthly_cost_usd": Decimal(100)})
+    listed = d.model_copy(update={"monthly_cost_usd": Decimal(50)})
+    (said,) = quotes_worth_taking([listed, unlisted], [beside("listed", "249", "99")])
+    assert said == "no plan at listed prices alone costs less while the quote is below 1.9 times the price"
+    assert 50 + Decimal("1.9") * 100 < 249 < 50 + 2 * 100
+    (asked,) = price_doubts([listed, unlisted])
+    assert asked.endswith(f"{d.gpus_per_instance}×{d.gpu} at {d.provider} (derived: 2 x 1.50)")
+    not_known = beside("listed", "249", "99").model_copy(update={"outcome": "feasible"})
+    for plan, others in (([listed], [beside("listed", "249", "99")]), ([unlisted], [not_known]), ([unlisted], [])):
+        assert not list(quotes_worth_taking(plan, others))
+
+
+def beside(kind: str, monthly_usd: str, more_usd: str = "1") -> Alternative:
+    """Another plan, in figures."""
+    return Alternative(
+        kind=kind,
+        change=f"without the {kind}",
+        outcome="optimal",
+        monthly_cost_usd=Decimal(monthly_usd),
+        difference_usd=Decimal(more_usd),
+        summary="",
+        text="",
+    )
 
 
 def test_the_cheapest_hosted_api_stands_beside_the_plan(asking: Asked) -> None:

@@ -18,6 +18,8 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 
+pytestmark = pytest.mark.together("path")
+
 Solve = Callable[[str, bool], Answer]
 HEAVY = ("policy.elastic.minimum_billing_hours",)
 """Takes a minute to prove a conflict; the budget that it breaks has a test of its own."""

@@ -1,5 +1,6 @@
 """Where two sources differ by more than 5 %, the plan says so: of instances, and of hosted APIs planned or compared."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.grounds.second_prices import NOTABLE_DIFFERENCE, second_prices
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.report import PlanReport
 
 
 def by_api_alone(chat: Scenario, catalogs: Catalogs) -> PlannedFleet:
@@ -38,6 +40,25 @@ def test_a_hosted_price_that_another_source_contradicts_is_told(chat: Scenario, 
     )
     close = replace(catalogs, terms=replace(catalogs.terms, serverless_checks=(near,)))
     assert list(second_prices(close, bought)) == []
+
+
+def test_a_price_of_an_instance_that_another_source_contradicts_is_told(
+    planned: Callable[[str], PlanReport], catalogs: Catalogs
+) -> None:
+    """By the GPU-hour, with what is planned with; within the percentage nothing is said."""
+    (purchase,) = planned("chat-8b").purchases
+    bought = PlannedFleet(purchases=(purchase,))
+    offer = next(each for each in catalogs.offers if each.id == purchase.offer)
+    per_gpu = offer.price_usd_per_hour / offer.gpu_count
+    (check,) = (
+        row
+        for row in catalogs.terms.price_checks
+        if row.covers(offer.provider, offer.gpu, offer.gpu_count, offer.pricing_term)
+    )
+    for factor, words in (("0.9", "10% less"), ("1.2", "20% more"), ("1.049", ""), ("0.951", "")):
+        other = check.model_copy(update={"usd_per_gpu_hour": per_gpu * Decimal(factor)})
+        said = list(second_prices(replace(catalogs, terms=replace(catalogs.terms, price_checks=(other,))), bought))
+        assert [f"{words} than the ${per_gpu:,.2f} planned with" in text for text in said] == [True] * bool(words)
 
 
 def test_every_second_price_of_an_api_is_of_an_api_that_is_listed(catalogs: Catalogs) -> None:

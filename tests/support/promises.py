@@ -314,11 +314,17 @@ def machine_cost(problem: Problem, replicas: np.ndarray, instances: np.ndarray) 
     return cost + _changes(problem, replicas) * problem.limits.usd_per_change / HOURS_PER_MONTH
 
 
-@cache
 def lingering_hours(running: Counts, least: int) -> float:
-    """Hours paid beyond those that run, by choosing how many runs begin at each hour and how long each lasts."""
+    """Hours paid beyond those that run; the same of a week that begins at another hour, or runs backwards."""
+    turned = (way[at:] + way[:at] for way in (running, running[::-1]) for at in range(len(running)))
+    return _lingering_hours(min(turned), least)
+
+
+@cache
+def _lingering_hours(running: Counts, least: int) -> float:
+    """By choosing how many runs begin at each hour and how long each lasts; a run of twice the least is two runs."""
     week = len(running)
-    runs = [(start, hours) for start in range(week) for hours in range(least, 2 * week + 1)]
+    runs = [(start, hours) for start in range(week) for hours in range(least, min(2 * least, 2 * week + 1))]
     covers = np.zeros((week, len(runs)))
     for at, (start, hours) in enumerate(runs):
         np.add.at(covers[:, at], (start + np.arange(hours)) % week, 1)

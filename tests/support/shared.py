@@ -28,6 +28,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.price_free import PriceFree, differ_in_prices_only
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 from support.command import Command, run
@@ -38,8 +39,30 @@ from support.scenarios import proven
 MOST_WORK = 70_000
 """Simplex iterations of a shipped scenario's plan and of all that stands beside it."""
 
+MOST_STORES = 3
+"""Catalogs of which predictions and simulations are kept, those used last."""
+
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the tests of one case of a module side by side where it is marked `together`.
+
+    What they share is then computed once, by the process that is dealt the case, and not by each that is dealt a test.
+    """
+    module_at: dict[Path, int] = {}
+    case_at: dict[tuple[Path, object], int] = {}
+
+    def place(numbered: tuple[int, pytest.Item]) -> tuple[int, int, int]:
+        number, item = numbered
+        begins, mark = module_at.setdefault(item.path, number), item.get_closest_marker("together")
+        if mark is None:
+            return begins, number, number
+        case = item.callspec.params.get(mark.args[0]) if isinstance(item, pytest.Function) else None
+        return begins, case_at.setdefault((item.path, case), number), number
+
+    items[:] = [item for _, item in sorted(enumerate(items), key=place)]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -59,6 +82,29 @@ def _shipped_tables_are_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CsvTable, "read", remembered)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _what_no_price_changes_is_found_once() -> Iterator[None]:
+    """What is predicted and simulated on the catalogs used last is kept from test to test, as `replan` keeps it.
+
+    That an answer is the same without is tested where sweeps and replans share it.
+    """
+    of, stores = Inquiry.of, list[tuple[Catalogs, PriceFree]]()
+
+    def store_of(known: Catalogs) -> PriceFree:
+        found = next((each for each in stores if differ_in_prices_only(each[0], known)), (known, PriceFree()))
+        stores[:] = [found, *(each for each in stores if each is not found)][:MOST_STORES]
+        return found[1]
+
+    def asked(
+        scenario: Scenario, known: Catalogs, clock: Clock | None = None, kept: PriceFree | None = None
+    ) -> Inquiry:
+        return of(scenario, known, clock, store_of(known) if kept is None else kept)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Inquiry, "of", asked)
         yield
 
 

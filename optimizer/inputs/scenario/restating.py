@@ -138,7 +138,8 @@ def worked_on_in(workload: Workload, hours: int) -> Workload:
         words += f" = {figure(requests)} requests"
     per_s = requests / (hours * SECONDS_PER_HOUR)
     words += f" from {deadline.start:02}:00 to {deadline.by:02}:00, {OF_WEEKDAYS[deadline.days]}"
-    of = "" if hours == deadline.window_hours else f"the first {hours} of "
+    first = "the first" if hours == 1 else f"the first {hours}"
+    of = "" if hours == deadline.window_hours else f"{first} of "
     words += f" = {_rate(per_s)} for {of}{deadline.window_hours} hours"
     is_open = deadline.is_open(hours)
     rate: dict[str, Any] = {"requests_per_second": per_s, "demand": None}

@@ -12,7 +12,7 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import exactly
-from optimizer.inputs.catalog.kinds import SellerKind
+from optimizer.inputs.catalog.kinds import OWNED, SellerKind
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
 from optimizer.inputs.requirements.avoided import SPEED
@@ -63,6 +63,9 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     without = _without(inquiry, "precision", precisions)
     yield compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
     yield from _measured(inquiry, chosen)
+    if any(d.provenance.price_confidence != "listed" for d in chosen.deployments if d.provider != OWNED):
+        stated = partial(inquiry.under_policy, price_confidence=("listed",))
+        yield compared("listed", "at listed prices alone", chosen, stated)
     workloads = len(inquiry.scenario.workloads)
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)

@@ -59,11 +59,11 @@ def instance_lost(scenario: Scenario, bought: PlannedFleet) -> InstanceLost | No
     that no placement leaves less.
     """
     placed = [
-        (item.period, _machine_of(bought.deployments[item.contents[0].deployment]), _standing_on(item))
+        (item.period, _machine_of(bought.deployments[item.contents[0].deployment], bought), _standing_on(item))
         for item in bought.placement
     ]
     full = [
-        (period, _machine_of(on), _full_of(on))
+        (period, _machine_of(on, bought), _full_of(on))
         for on in bought.deployments
         for period in range(len(bought.periods))
         if on.schedule[period].replicas
@@ -86,8 +86,15 @@ def instance_lost(scenario: Scenario, bought: PlannedFleet) -> InstanceLost | No
     return InstanceLost(instance=machine, workload=workload, share_left=share, text=text)
 
 
-def _machine_of(d: Deployment) -> str:
-    return f"{d.instance_type} at {d.provider}"
+def _machine_of(d: Deployment, bought: PlannedFleet) -> str:
+    """Its type and seller; with its size where machines of several sizes go by one name."""
+    sizes = {
+        each.gpus_per_instance
+        for each in bought.deployments
+        if (each.provider, each.instance_type) == (d.provider, d.instance_type)
+    }
+    size = f"{d.gpus_per_instance}-GPU " if len(sizes) > 1 else ""
+    return f"{size}{d.instance_type} at {d.provider}"
 
 
 def _full_of(on: Deployment) -> Lost:

@@ -9,8 +9,10 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.grounds.odd_prices import odd_prices
+from optimizer.plan.grounds.quotes import price_doubts
 from optimizer.plan.grounds.second_prices import second_prices
-from optimizer.plan.readback.summary import EVERYWHERE, waiting_words
+from optimizer.plan.readback.summary import EVERYWHERE, offer_of, waiting_words
+from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fleet import Deployment, PlannedFleet, Purchase
 
 NOTABLE_ROUNDING = 0.01
@@ -19,7 +21,13 @@ MANY_INSTANCES = 16
 """From here on, whether the provider has that many is a question of its own."""
 
 
-def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unproven: Periods | None) -> list[str]:
+def warnings(
+    scenario: Scenario,
+    catalogs: Catalogs,
+    bought: PlannedFleet,
+    unproven: Periods | None,
+    others: Sequence[Alternative] = (),
+) -> list[str]:
     """One sentence per thing to settle, without repetition, the gravest kind first.
 
     Args:
@@ -27,18 +35,19 @@ def warnings(scenario: Scenario, catalogs: Catalogs, bought: PlannedFleet, unpro
         catalogs: What is known of sellers and prices.
         bought: The plan.
         unproven: Its periods where another plan of the week may cost less.
+        others: Plans beside it.
     """
     deployments = bought.deployments
     kinds = (not_measured(deployments), _quality(scenario, catalogs, deployments), price_doubts(deployments))
     found = [text for kind in kinds for text in kind]
     found += [*_one_box(scenario, bought), *_on_one_spot_offer(scenario, bought), *_together(scenario, deployments)]
     found += [text for _, text in odd_prices(catalogs, (purchase.offer for purchase in bought.purchases))]
-    found += [*second_prices(catalogs, bought), *_shared(catalogs, bought.purchases)]
+    found += [*second_prices(catalogs, bought), *_terms(catalogs, bought.purchases)]
     found += [
         *_hosted(bought),
         *_by_second(bought),
         *_interrupted(scenario, deployments),
-        *_availability(bought.purchases),
+        *_availability(bought.purchases, others),
     ]
     found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
@@ -124,35 +133,31 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     yield from ((what, ", ".join(dict.fromkeys(of))) for what, of in found.items())
 
 
-def price_doubts(deployments: Sequence[Deployment]) -> Iterator[str]:
-    """Whose price is old or not from a list, in one sentence."""
-    rented = [d for d in deployments if d.provider != OWNED]
-    doubts = _grouped((_doubt(d), f"{d.gpus_per_instance}×{d.gpu} at {d.provider}") for d in rented if _doubt(d))
-    doubted = ", ".join(f"{offers} ({doubt})" for doubt, offers in doubts)
-    if doubted:
-        yield f"ask for a quote, the price may not be today's: {doubted}"
-
-
-def _doubt(d: Deployment) -> str:
-    """What speaks against its price; empty where nothing does."""
-    price = d.provenance
-    old = f"{price.price_age_days} days old" if price.price_is_old else ""
-    unlisted = f"{price.price_confidence}, not listed" if price.price_confidence != "listed" else ""
-    return " and ".join(filter(None, (old, unlisted)))
-
-
-def _shared(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
-    """Sellers of whom nobody read whether a customer has a GPU alone."""
+def _terms(catalogs: Catalogs, purchases: Sequence[Purchase]) -> Iterator[str]:
+    """What sellers' terms say of a customer's GPU, and what to ask those of whom nobody read that."""
     offers = {offer.id: offer for offer in catalogs.offers}
-    unread: dict[str, None] = {}
-    for offer in (offers[purchase.offer] for purchase in purchases):
+    # provider -> what to ask
+    unread: dict[str, dict[str, None]] = {}
+    for purchase in purchases:
+        offer = offers[purchase.offer]
         seller = catalogs.terms.seller(offer.provider, offer.provider_kind)
+        if offer.provider == OWNED:
+            continue
         if seller is not None and seller.whole_gpu == "no":
             yield f"{offer.provider} shares its GPUs between customers: how much that slows them nobody knows"
-        elif offer.provider != OWNED and (seller is None or seller.whole_gpu == "unknown"):
-            unread[offer.provider] = None
-    if unread:
-        yield f"ask {', '.join(unread)} whether a GPU is yours alone: nobody read that in the terms"
+        elif seller is None or seller.whole_gpu == "unknown":
+            unread.setdefault(offer.provider, {})["whether a GPU is yours alone"] = None
+        hyperscaler = seller is not None and seller.kind == "hyperscaler"
+        if _comes_and_goes(purchase) and not hyperscaler and not (seller and seller.billing_increment):
+            unread.setdefault(offer.provider, {})["whether it rents by the hour"] = None
+    alike = _grouped((" and ".join(questions), provider) for provider, questions in unread.items())
+    for questions, providers in alike:
+        yield f"ask {providers} {questions}: nobody read that in the terms"
+
+
+def _comes_and_goes(purchase: Purchase) -> bool:
+    """Whether fewer of its instances run in some hours of the week than in others, and are not paid then."""
+    return not purchase.always_paid and len({entry.instances for entry in purchase.schedule}) > 1
 
 
 def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
@@ -162,7 +167,7 @@ def _one_box(scenario: Scenario, bought: PlannedFleet) -> Iterator[str]:
     found: dict[str, tuple[str, str]] = {}
     for workload in scenario.workloads:
         serving = [d for d in bought.deployments if d.workload == workload.name]
-        boxes = {(d.provider, d.region, d.instance_type, d.pricing_term, d.commitment_months) for d in serving}
+        boxes = {offer_of(d) for d in serving}
         if workload.name in by_api or len(boxes) != 1 or max(d.instances for d in serving) > 1:
             continue
         replicas = sum(d.replicas for d in serving)
@@ -185,7 +190,7 @@ def _on_one_spot_offer(scenario: Scenario, bought: PlannedFleet) -> Iterator[str
     for workload in scenario.workloads:
         serving = [d for d in bought.deployments if d.workload == workload.name]
         offers = {(d.provider, d.region, d.instance_type, d.pricing_term) for d in serving}
-        several = max((d.instances for d in serving), default=0) > 1
+        several = len({offer_of(d) for d in serving}) > 1 or max((d.instances for d in serving), default=0) > 1
         if several and {offer[-1] for offer in offers} == {"spot"} and len(offers) == 1 and workload.name not in by_api:
             yield (
                 f"{workload.name}: all of it is {serving[0].instance_type} spot at {serving[0].provider}, which may be "
@@ -208,12 +213,19 @@ def _together(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator
             )
 
 
-def _availability(purchases: Sequence[Purchase]) -> Iterator[str]:
+def _availability(purchases: Sequence[Purchase], others: Sequence[Alternative]) -> Iterator[str]:
+    """Whether so many instances are to be had, and what it costs where its sellers have none."""
+    elsewhere = "".join(
+        f"; {item.change} it is {'at most ' * (item.outcome == 'feasible')}${item.monthly_cost_usd:,.2f} a month"
+        for item in others
+        if item.kind == "provider" and item.monthly_cost_usd is not None
+    )
     for purchase in purchases:
         if purchase.instances >= MANY_INSTANCES:
             place, instance_type, _, _ = purchase.offer.rsplit("/", 3)
             where = " ".join(place.split("/", 1)).removesuffix(f" {EVERYWHERE}")
-            yield f"{purchase.instances}× {instance_type} at {where}: ask whether so many are to be had, or set a quota"
+            many = f"{purchase.instances}× {instance_type} at {where}"
+            yield f"{many}: ask whether so many are to be had, or set a quota{elsewhere}"
 
 
 def _hosted(bought: PlannedFleet) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.units import BYTES_PER_GIB, SECONDS_PER_HOUR, TOKENS_PER_MILLION
-from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import LIMITS, STATISTICS, Mix
 from optimizer.performance.market.supply import power_kw
@@ -277,11 +277,18 @@ def _provenance(answer: Answer, choice: WorkloadOptions, column: Column) -> Prov
         price_as_of=offer.as_of,
         price_source=catalogs.sources[offer.source].cited,
         price_confidence=offer.confidence,
+        price_derived_from=_derived_from(catalogs, offer),
         price_age_days=age_days,
         price_is_old=age_days >= answer.inquiry.scenario.policy.flagged_from_days(seller),
         seller=seller,
         quality="unknown" if estimate is None else estimate.basis,
     )
+
+
+def _derived_from(catalogs: Catalogs, offer: Offer) -> str:
+    """The arithmetic behind a derived price, which its note begins with."""
+    is_told = offer.confidence == "derived" and not catalogs.sources[offer.source].private
+    return offer.note.partition(";")[0] if is_told else ""
 
 
 def _placement(answer: Answer) -> Iterator[PlacedInstances]:

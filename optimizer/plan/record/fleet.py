@@ -62,6 +62,8 @@ class Provenance(Strict):
     price_as_of: date
     price_source: str
     price_confidence: str
+    price_derived_from: str = ""
+    """What a price that no seller lists was computed from; empty where it is listed, or its source is private."""
     price_age_days: int
     price_is_old: bool
     """Whether the policy flags a price of that age from such a seller."""

@@ -7,7 +7,8 @@ from typing import Final
 
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.plan.grounds.question import DEFAULT_BOUNDS, POLICY
-from optimizer.plan.grounds.warnings import not_measured, price_doubts
+from optimizer.plan.grounds.quotes import price_doubts
+from optimizer.plan.grounds.warnings import not_measured
 from optimizer.plan.record.explanation import Alternative, Explanation, TrackRecord
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.confirmed import confirmed_in_short, confirmed_line
@@ -17,6 +18,7 @@ from optimizer.report.layout.elements import Section, Table
 UNKNOWN_QUALITY: Final = "unknown_quality"
 BEARINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "simpler": ("configurations", "mix_classes"),
+    "surer": ("listed",),
     "safer": ("measured", "availability", "provider"),
     "wider": ("sellers", "commitment", "spot", "consumer_gpus", "seed", "countries", "regions"),
     "hosted": ("hosted_api",),
@@ -26,9 +28,9 @@ BEARINGS: Final[Mapping[str, tuple[str, ...]]] = {
 two is bolder where it saves: a loss that need not be survived."""
 NOT_IN_SHORT: Final = frozenset({"confidence", UNKNOWN_QUALITY})
 """What waits for the long form, and what is told with what is to be settled."""
-MAX_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 3, "wider": 2, "hosted": 1, "bolder": 3}
+MAX_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "surer": 1, "safer": 3, "wider": 2, "hosted": 1, "bolder": 3}
 """Those that save most or cost least first."""
-IN_SHORT_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "safer": 1, "wider": 2, "hosted": 1, "bolder": 2}
+IN_SHORT_ROWS: Final[Mapping[str, int]] = {"simpler": 1, "surer": 1, "safer": 1, "wider": 2, "hosted": 1, "bolder": 2}
 SAVING: Final = frozenset({"wider", "bolder"})
 """What other plans are that are shown for what they save."""
 HARDLY: Final = Decimal("0.01")
@@ -99,18 +101,21 @@ def choices_section(explained: Explanation) -> Section:
 def choices_in_short(explained: Explanation) -> Section:
     """The first plans of each bearing; of the safer the one that rests on more, then the one that survives more.
 
-    What is wider or bolder must save more than a hair's breadth.
+    What is wider or bolder must save more than a hair's breadth. A plan that answers two questions stands once.
     """
     rows: list[tuple[str, ...]] = []
+    seen: set[str] = set()
     for bearing, kinds in BEARINGS.items():
         told_here = [kind for kind in kinds if kind not in NOT_IN_SHORT]
         items = [same[0] for same in _chosen(bearing, told_here, explained)]
         if bearing == "safer":
             items.sort(key=lambda item: kinds.index(item.kind))
         for item in items[: IN_SHORT_ROWS[bearing]]:
-            if item.monthly_cost_usd is not None and not (bearing in SAVING and _hardly_saves(item)):
-                cost = f"{_at_most(item)}${item.monthly_cost_usd:,.0f}"
-                rows.append((bearing, item.change, cost, change(item.difference_usd, 0), shortened(item.summary)))
+            if item.monthly_cost_usd is None or item.summary in seen or (bearing in SAVING and _hardly_saves(item)):
+                continue
+            seen.add(item.summary)
+            cost = f"{_at_most(item)}${item.monthly_cost_usd:,.0f}"
+            rows.append((bearing, item.change, cost, change(item.difference_usd, 0), shortened(item.summary)))
     return Section("What else it could cost a month", (), Table(UNHEADED, tuple(rows)))
 
 

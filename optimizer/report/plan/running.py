@@ -7,7 +7,7 @@ from typing import Final
 
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
-from optimizer.plan.grounds.warnings import price_doubts
+from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.readback.summary import EVERYWHERE, offer_of
 from optimizer.plan.record.fleet import Deployment, Hosted
 from optimizer.plan.record.report import PlanReport, PriceDays
@@ -29,7 +29,8 @@ def deployments_in_short(report: PlanReport) -> Section:
     prices = f"prices of {days.words}" if days else ""
     basis = "; ".join(filter(None, (runs_on, prices)))
     rows = (*_deployed(report), *(by_request(item) for item in report.hosted))
-    return Section("Plan", (basis, *price_doubts(report.deployments)), Table(HEADINGS, rows))
+    quotes = quotes_worth_taking(report.deployments, report.explanation.alternatives)
+    return Section("Plan", (basis, *price_doubts(report.deployments), *quotes), Table(HEADINGS, rows))
 
 
 def _deployed(report: PlanReport) -> Iterator[tuple[str, ...]]:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
-from optimizer.plan.grounds.warnings import price_doubts
+from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.readback.summary import by_second_words
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
 from optimizer.plan.record.fleet import Costs, Deployment, Hosted
@@ -131,7 +131,7 @@ def _brief(report: PlanReport) -> Iterator[Section]:
 def _reasons(report: PlanReport) -> Iterator[Section]:
     """What runs, what to know before it is bought, what holds it in place, what else there is, what it costs."""
     explained = report.explanation
-    yield deployments_section(report.deployments, report.confidence, report.hosted)
+    yield deployments_section(report.deployments, report.confidence, report.hosted, explained.alternatives)
     yield schedule_section(report)
     yield Section("Paid by the second", tuple(map(by_second_words, report.containers)))
     yield choices_section(explained)
@@ -184,7 +184,10 @@ def _appendix(report: PlanReport) -> Iterator[Section]:
 
 
 def deployments_section(
-    deployments: Sequence[Deployment], confidence: float = CENTRAL_CONFIDENCE, hosted: Sequence[Hosted] = ()
+    deployments: Sequence[Deployment],
+    confidence: float = CENTRAL_CONFIDENCE,
+    hosted: Sequence[Hosted] = (),
+    others: Sequence[Alternative] = (),
 ) -> Section:
     """What runs where, at what load, how fast and for how much; with a confidence it is said what latencies are."""
     rows = [row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d))]
@@ -192,7 +195,8 @@ def deployments_section(
     bounds = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
     days = PriceDays.of(deployments, hosted)
     notes = (bounds if confidence > CENTRAL_CONFIDENCE else "", f"Prices are of {days.words}." if days else "")
-    lines = (*price_doubts(deployments), " ".join(filter(None, notes)))
+    doubts = (*price_doubts(deployments), *quotes_worth_taking(deployments, others))
+    lines = (*doubts, " ".join(filter(None, notes)))
     return Section("Plan", lines, Table(tuple(DEPLOYMENTS), tuple(rows)))
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from optimizer.base.figures import figure
 from optimizer.performance.market.criteria import CRITERIA
-from optimizer.plan.grounds.warnings import price_doubts
+from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.readback.summary import EVERYWHERE, offer_of
 from optimizer.plan.record.explanation import MeasuredRequirement
 from optimizer.plan.record.fields import significant
@@ -119,6 +119,7 @@ def plan_view(report: PlanReport) -> PlanView:
     things = [*report.deployments, *report.hosted]
     signing = by_title.get("Before you sign", nothing)
     command = "" if explained.benchmark is None else explained.benchmark.command
+    doubts = (*price_doubts(report.deployments), *quotes_worth_taking(report.deployments, explained.alternatives))
     return PlanView(
         title=answer.title,
         scenario=report.scenario,
@@ -129,7 +130,7 @@ def plan_view(report: PlanReport) -> PlanView:
         bill=tuple(_bill(report)),
         costs=by_title.get("Where the money goes", nothing).lines[1:],
         held=tuple(map(_held, sorted(explained.requirements, key=lambda item: not item.binding))),
-        signing=(*price_doubts(report.deployments), *(line for line in signing.lines if line != command)),
+        signing=(*doubts, *(line for line in signing.lines if line != command)),
         command=command,
         simplicity=percent(report.simplicity.percent / 100) if report.simplicity and report.simplicity.percent else "",
         names=frozenset(
