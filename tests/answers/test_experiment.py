@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.command import Command
+from support.scenarios import with_workload
 
 from optimizer.answers.experiment import ExperimentReport, _becomes, _not_worked_out, experiment
 from optimizer.base.clock import LimitReached
@@ -191,9 +192,10 @@ def test_one_result_is_one_and_the_plans_own_runs_are_named() -> None:
 
 
 def test_the_memory_of_the_machine_is_a_limit(few: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looked at where anything is predicted, so of a question that nobody asked here before."""
     monkeypatch.setattr("optimizer.answers.experiment.Memory", lambda: Memory(0.001))
     with pytest.raises(LimitReached, match="memory limit"):
-        experiment(asked(), few)
+        experiment(with_workload(asked(), input_tokens=777), few)
 
 
 @pytest.mark.parametrize("budget", [float("inf"), float("nan"), -1.0])

@@ -347,6 +347,7 @@ KEPT = {
     "of the whole bill, or of what is weighed in the program": {
         *("max_monthly_usd", "simplicity_percent", "simplicity_usd_per_configuration"),
     },
+    "of what stands before them, where it deals in turn refused": {"router"},
     "of machines, of which containers are none": {
         *("pricing_terms", "max_spot_share", "mix_classes", "grid", "spot", "elastic"),
     },
