@@ -1,6 +1,6 @@
 """Plans at confidence 0.9 replayed with other luck and with step times drawn from the calibration's interval.
 
-    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000] [--traces DIR] [--by-chance] [--router R]
+    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000] [--traces DIR] [--router R]
 
 Combinations of model, GPU, lengths and variation of arrivals, drawn from all there are. Each is planned three times: by
 formulas that take arrivals to be Poisson, by formulas that know their variation, and as `optimizer plan` does, whose
@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ from optimizer import load_catalogs
 from optimizer.answers.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.policy import DEFAULT_MAX_UTILIZATION
+from optimizer.inputs.scenario.policy import DEFAULT_MAX_UTILIZATION, Router
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import demand_of_trace, requests_of_trace
 from optimizer.plan.question.inquiry import Inquiry
@@ -108,7 +108,7 @@ def combinations(count: int) -> list[tuple[str, str, str, float]]:
     return sorted(every[number] for number in order[:count])
 
 
-def question(model: str, gpu: str, kind: str, cv2: float, router: str | None) -> Scenario:
+def question(model: str, gpu: str, kind: str, cv2: float, router: Router) -> Scenario:
     """One workload of drawn arrivals."""
     asked = {"requests_per_second": MODELS[model] * FEWER[kind], "arrivals": {"cv2": cv2}}
     return on_one_gpu(gpu, {"name": kind, "model": model} | asked | LENGTHS[kind], router)
@@ -154,7 +154,7 @@ def requests_of_mooncake(path: Path) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def on_one_gpu(gpu: str, workload: dict[str, Any], router: str | None) -> Scenario:
+def on_one_gpu(gpu: str, workload: dict[str, Any], router: Router) -> Scenario:
     """One workload on one kind of GPU, so that a fleet is counted in replicas."""
     # what nobody measured or published is planned, too, so that all ways are asked the same
     workload = workload | {"unknown_quality": "accept"}
@@ -191,8 +191,6 @@ class Replays:
 
     draws: int
     requests: int
-    by_chance: bool
-    """Whether requests go to replicas at random, and not in turn as where the plan itself is simulated."""
     arrivals: Arrivals | None = None
     """None as the scenario says it."""
 
@@ -211,7 +209,6 @@ def share_kept(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, repl
             requests=replays.requests,
             seeds=1,
             first_seed=1 + number,
-            by_chance=replays.by_chance,
         )
         kept = all(limit.value_ms <= limit.limit_ms for _, limit in promises(found))
         broken, kept_in_a_row = (broken, kept_in_a_row + 1) if kept else (broken + 1, 0)
@@ -251,7 +248,7 @@ def replayed(
 
 
 def drawn_and_recorded(
-    count: int, folder: Path | None, replays: Replays, router: str | None
+    count: int, folder: Path | None, replays: Replays, router: Router
 ) -> Iterator[tuple[Scenario, tuple[str, float | str], Replays]]:
     """Every scenario, what it is called, and how it is replayed."""
     for model, gpu, kind, cv2 in combinations(count):
@@ -282,12 +279,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60, help="combinations")
     parser.add_argument("--draws", type=int, default=20, help="replays of a fleet")
     parser.add_argument("--requests", type=int, default=3000, help="of a replay")
-    parser.add_argument("--by-chance", action="store_true", help="replays send each request to a replica at random")
-    parser.add_argument("--router", choices=("in_turn", "by_chance", "least_loaded"), help="as policies state it")
+    parser.add_argument("--router", choices=get_args(Router), default="by_chance", help="as policies state it")
     parser.add_argument("--traces", type=Path, help="folder of recorded requests")
     asked = parser.parse_args()
     catalogs, found, started = load_catalogs(), list[Replayed](), time.process_time()
-    replays = Replays(asked.draws, asked.requests, asked.by_chance)
+    replays = Replays(asked.draws, asked.requests)
     parts = drawn_and_recorded(asked.count, asked.traces, replays, asked.router)
     for scenario, named, each_replays in parts:
         for each in replayed(scenario, named, catalogs, each_replays):

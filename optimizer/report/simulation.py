@@ -96,8 +96,7 @@ def _how(found: Simulation) -> tuple[str, ...]:
         hours = "from Monday on, replicas that are started serve when the policy's start-up has passed"
     return (
         f"{steps}; {hours}; {found.seeds} {'seed' if found.seeds == 1 else 'seeds'}",
-        "requests go to deployments in the plan's shares, by chance unless a router deals them in turn, and inside "
-        "one, where nothing else is said, to replica after replica",
+        "requests go to deployments in the plan's shares",
         *found.lost,
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

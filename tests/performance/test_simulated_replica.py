@@ -188,16 +188,16 @@ ONE_CLASS = Classes(np.array([1.0]), np.array([1000]), np.array([200]))
 STREAM = renewal(np.random.default_rng(0), ONE_CLASS, 12.0, 2400, 1.0)
 
 
-def through(costs: ReplicaCosts, replicas: int, outage: Outage | None, router: Router | None = None) -> Outcome:
+def through(costs: ReplicaCosts, replicas: int, outage: Outage | None, router: Router = "in_turn") -> Outcome:
     server = Server(costs, replicas, np.array([12.0]))
     return serve_stream(
         np.random.default_rng(1), STREAM, [server], 0.0, 8, router=router, outages={} if outage is None else {0: outage}
     )
 
 
-@pytest.mark.parametrize("router", [None, "by_chance", "least_loaded"])
+@pytest.mark.parametrize("router", get_args(Router))
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int, router: Router | None) -> None:
+def test_a_lost_replica_loses_no_request(costs: ReplicaCosts, replicas: int, router: Router) -> None:
     found = through(costs, replicas, Outage(replicas=1, from_s=60.0, to_s=100.0), router)
     assert np.array_equal(found.request, np.arange(STREAM.requests))
     assert np.all(np.isfinite(found.e2e_s))
@@ -221,8 +221,8 @@ def test_a_deployment_that_loses_a_replica_deals_as_the_others_do(costs: Replica
     assert waits["least_loaded"] < 1.05 * waits["in_turn"]
 
 
-@pytest.mark.parametrize("router", [None, "by_chance", "least_loaded", "in_turn"])
-def test_others_take_what_a_deployment_had_that_is_lost_whole(costs: ReplicaCosts, router: Router | None) -> None:
+@pytest.mark.parametrize("router", get_args(Router))
+def test_others_take_what_a_deployment_had_that_is_lost_whole(costs: ReplicaCosts, router: Router) -> None:
     """Of two alike one goes for forty seconds, or both; nobody is lost, and only the first 60 s are as they were."""
     servers = [Server(costs, 2, np.array([6.0])), Server(costs, 2, np.array([6.0]))]
     outage = Outage(replicas=2, from_s=60.0, to_s=100.0)

@@ -22,7 +22,7 @@ from optimizer.plan.verify.claim import Claim
 from optimizer.plan.verify.latencies import service_levels
 
 
-def question(router: Router | None, **said: Any) -> Scenario:
+def question(router: Router, **said: Any) -> Scenario:
     """Code completion with a tight first token on many small replicas, in bursts."""
     workload: dict[str, Any] = {
         "name": "code",
@@ -89,8 +89,8 @@ def test_the_quietest_hour_has_the_fewest_turns() -> None:
     assert mix_of(workload, [0], np.ones(1), "by_chance").arrivals.rate_per_s == 40
 
 
-@pytest.mark.parametrize("router", [None, *get_args(Router)])
-def test_what_depends_on_turns_is_predicted_again_or_refused(router: Router | None) -> None:
+@pytest.mark.parametrize("router", get_args(Router))
+def test_what_depends_on_turns_is_predicted_again_or_refused(router: Router) -> None:
     """Even of Poisson arrivals: what a replica sustains of turns depends on how many others there are."""
     few, many = (question(router, arrivals=None, requests_per_second=rate) for rate in (40, 80))
     assert (what_is_considered(few) != what_is_considered(many)) == (router in DEALING)

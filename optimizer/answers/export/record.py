@@ -169,7 +169,7 @@ class Run:
         instances: At most at once.
         disk_gb: To ask for with an instance.
         monthly_usd: Expected bill.
-        router: What the plan counts on to send requests to replicas; None where the policy does not say.
+        router: What the plan counts on to send requests to replicas.
         remarks: What to know before relying on the files.
     """
 
@@ -185,7 +185,7 @@ class Run:
     instances: int
     disk_gb: int
     monthly_usd: Decimal
-    router: Router | None
+    router: Router
     remarks: tuple[str, ...]
 
     @property

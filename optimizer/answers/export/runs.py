@@ -22,7 +22,7 @@ from optimizer.answers.export.record import (
 from optimizer.inputs.catalog.deploying import Setting
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.scenario.policy import Router
+from optimizer.inputs.scenario.policy import DEALING, Router
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.setup import gather
@@ -42,7 +42,6 @@ NOT_DEPLOYED: Final = {
 """Why nothing is written for what is paid so."""
 ROUTED: Final[Mapping[Router, str]] = {
     "in_turn": "in turn",
-    "by_chance": "by chance",
     "least_loaded": "that have the fewest in flight",
 }
 """As people say it."""
@@ -127,9 +126,9 @@ def _run(name: str, d: Deployment, purchase: Purchase, offer: Offer, *, planned:
     )
 
 
-def _of_router(d: Deployment, router: Router | None) -> Iterator[str]:
-    """What has to stand before several replicas."""
-    if router is not None and d.replicas > 1:
+def _of_router(d: Deployment, router: Router) -> Iterator[str]:
+    """What has to stand before several replicas; where the plan counts on chance anything may."""
+    if router in DEALING and d.replicas > 1:
         yield f"the plan counts on a router that sends requests to replicas {ROUTED[router]}"
 
 

@@ -291,9 +291,9 @@ class Policy(Strict):
     mix_classes: bool = True
     """Whether a replica may be sent any mix of a workload's request classes; else one class, or all in their shares."""
     max_utilization: PositiveShare = DEFAULT_MAX_UTILIZATION
-    router: Router | None = None
+    router: Router = "by_chance"
     """To which replica requests go: each class to its replicas in turn, to any by chance, or to the one with the fewest
-    in flight. Where nothing is said plans count on chance, and are simulated in turn."""
+    in flight. Chance is what a plain Kubernetes Service does, and the least that any router does."""
     confidence: Annotated[float, Number, Field(ge=CENTRAL_CONFIDENCE, le=0.999)] = DEFAULT_CONFIDENCE
     robust: Robust = Robust()
     max_power_kw: Annotated[float, Number, Field(gt=0, le=1e6)] | None = None

@@ -83,7 +83,7 @@ class Variant:
     workload_index: int
     workload: Workload
     model_quality: float
-    router: Router | None
+    router: Router
 
     def mix(self, positions: Sequence[int], share: Floats) -> Mix:
         """Some of the workload's classes, in shares that need not add up to 1."""

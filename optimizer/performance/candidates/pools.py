@@ -27,7 +27,7 @@ class Pool:
     mix: Mix
 
 
-def pools_of(workload: Workload, router: Router | None = None) -> tuple[Pool, ...]:
+def pools_of(workload: Workload, router: Router = "by_chance") -> tuple[Pool, ...]:
     """The whole mix first, then each class alone where there is more than one, then each group of several that are
     mixed as one."""
     classes = workload.classes()
@@ -58,7 +58,7 @@ def groups_of(workload: Workload) -> tuple[tuple[int, ...], ...]:
     return joined_classes(np.array([(item.input_tokens, item.output_tokens) for item in workload.classes()], float))
 
 
-def mix_of(workload: Workload, positions: Sequence[int], share: Floats, router: Router | None = None) -> Mix:
+def mix_of(workload: Workload, positions: Sequence[int], share: Floats, router: Router = "by_chance") -> Mix:
     """Some of a workload's classes, in shares that need not add up to 1, as a router sends them."""
     chosen = [workload.classes()[k] for k in positions]
     in_turn = router in DEALING

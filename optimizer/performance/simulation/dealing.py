@@ -6,12 +6,12 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.scenario.policy import DEALING, Router
 
 
-def sent(rng: np.random.Generator, router: Router | None, request_class: Ints, rate_per_s: Floats) -> Ints:
+def sent(rng: np.random.Generator, router: Router, request_class: Ints, rate_per_s: Floats) -> Ints:
     """(N,) the deployment that each request goes to, in the shares that the plan sends of its class.
 
     Args:
         rng: Decides where chance does.
-        router: Deals each class in turn, weighted by the shares; by chance where it does, or where none is stated.
+        router: Deals each class in turn, weighted by the shares, or sends by chance.
         request_class: (N,) of each request.
         rate_per_s: (K, servers) requests a second of each class that each deployment is sent.
     """

@@ -35,7 +35,7 @@ class Moved:
 
 def moved(
     rng: np.random.Generator,
-    router: Router | None,
+    router: Router,
     stream: Stream,
     server: Ints,
     left_per_s: Floats,

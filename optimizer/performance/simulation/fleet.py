@@ -73,7 +73,7 @@ def serve_stream(
     cached_input_share: float,
     most_replicas: int,
     *,
-    router: Router | None = None,
+    router: Router = "by_chance",
     outages: Mapping[int, Outage] = NO_OUTAGES,
 ) -> Outcome:
     """The stream served by the deployments.
@@ -84,7 +84,7 @@ def serve_stream(
         servers: The deployments.
         cached_input_share: Of every prompt, in the prefix cache.
         most_replicas: How many replicas of a deployment are looked at.
-        router: What sends requests to replicas; None where nobody says.
+        router: What sends requests to replicas.
         outages: By deployment, replicas that are lost for a time; all of it are then looked at.
     """
     rates = np.column_stack([each.rate_per_s for each in servers])
@@ -116,7 +116,7 @@ class _Serving:
     stream: Stream
     servers: Sequence[Server]
     cached_input_share: float
-    router: Router | None
+    router: Router
     asked_s: Floats
 
     def by_all(self, number: int, mine: Ints) -> list[tuple[Ints, Served]]:

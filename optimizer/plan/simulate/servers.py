@@ -36,7 +36,7 @@ class ServedWorkload:
         deployments: Those that are sent something.
         servers: The same, as they are simulated.
         before_ms: What passes outside the model on the way to each: the network and the stages before it.
-        router: What sends requests to replicas, as the policy says; None where it says nothing.
+        router: What sends requests to replicas, as the policy says.
     """
 
     workload: Workload
@@ -48,7 +48,7 @@ class ServedWorkload:
     deployments: tuple[Deployment, ...]
     servers: tuple[Server, ...]
     before_ms: tuple[float, ...]
-    router: Router | None
+    router: Router
 
     def no_larger_than(self, most_replicas: int) -> "ServedWorkload":
         """The same fleet with so many replicas at most, each of which is sent what it is sent in the plan.
@@ -167,7 +167,7 @@ def _served(
     deployments: Sequence[Deployment],
     costs: Sequence[ReplicaCosts],
     before_ms: Sequence[float],
-    router: Router | None,
+    router: Router,
     chosen: Chosen,
 ) -> Iterator[ServedWorkload]:
     """The workload as it is looked at; none where nothing is sent to any replica of it."""

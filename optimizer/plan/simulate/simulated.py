@@ -48,13 +48,12 @@ MEAN: Final = "mean"
 LARGEST_COUNTED_FLEET: Final = 16
 """The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
 to choose from."""
-ROUTED: Final[Mapping[Router | None, str]] = {
-    None: "",
+ROUTED: Final[Mapping[Router, str]] = {
     "in_turn": ", sent to replicas in turn",
     "by_chance": ", each sent to a replica by chance",
     "least_loaded": ", each sent to the replica with the fewest in flight",
 }
-"""Behind how requests arrive."""
+"""Behind how requests arrive, where there are several replicas."""
 LEAST_MS: Final = 1e-9
 
 
@@ -103,8 +102,7 @@ def simulated(
         requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
         seeds: How often the whole is repeated.
         first_seed: Decides the luck of the first time; each later time has the next.
-        by_chance: Whether requests go to replicas as a service sends them that picks one at random; else as the policy
-            says, in turn where it says nothing.
+        by_chance: Whether requests go to any replica at random, whatever the policy says.
         parts: Into how many parts of equal time what requests met is divided beside the whole.
         loss: What is lost of each workload at half of the time.
     """
@@ -113,7 +111,7 @@ def simulated(
     lost: list[str] = []
     losing = None if loss is None else (claim, loss)
     deployments: list[SimulatedDeployment] = []
-    router: Router | None = "by_chance" if by_chance else claim.policy.router
+    router: Router = "by_chance" if by_chance else claim.policy.router
     days = None if arrivals is None else arrivals.days
     of_week = () if days is None else weeks(claim, confidence, days)
     total, served = 0, services(claim, confidence) if days is None else tuple(each.service for each in of_week)
@@ -136,9 +134,10 @@ def simulated(
             lost += loss_in_words(service, stream, outages(claim, service, stream, loss))
     as_asked = [service.workload for service in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
+    several = any(len(each.servers) > 1 or each.servers[0].replicas > 1 for each in served)
     return Simulation(
         requests=total,
-        arrivals=words + ROUTED[router],
+        arrivals=words + (ROUTED[router] if several else ""),
         assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
         from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
         days=days,

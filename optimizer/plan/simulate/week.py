@@ -78,9 +78,7 @@ def _weeks(claim: Claim, confidence: float, days: int) -> Iterator[Week]:
         yield Week(service, period, flow, tuple(Schedule(each, start_s) for each in planned))
 
 
-def served_week(
-    week: Week, router: Router | None, most_replicas: int, seeds: tuple[int, int]
-) -> tuple[Stream, Outcome]:
+def served_week(week: Week, router: Router, most_replicas: int, seeds: tuple[int, int]) -> tuple[Stream, Outcome]:
     """One seed's requests of the week, served.
 
     Args:

@@ -304,7 +304,7 @@ def _filled(claim: Claim, number: int, mixes: Sequence[Shown]) -> Finding:
     return any(all(map(claim.predicted_same, each, shown)) for each in own), text
 
 
-def _mix(workload: Workload, classes: Sequence[str], shares: Sequence[Sequence[float]], router: Router | None) -> Mix:
+def _mix(workload: Workload, classes: Sequence[str], shares: Sequence[Sequence[float]], router: Router) -> Mix:
     """Some of a workload's classes, with shares (n, K), as its router sends them."""
     asked = {item.name: item for item in workload.classes()}
     served = [asked[name] for name in classes]

@@ -125,5 +125,5 @@ def dynamo(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
 
 def _router_mode(run: Run) -> dict[str, Any]:
     """The frontend's environment where the plan counts on a router."""
-    mode = {"in_turn": "round-robin", "by_chance": "random", "least_loaded": "least-loaded"}.get(run.router or "")
+    mode = {"in_turn": "round-robin", "least_loaded": "least-loaded"}.get(run.router)
     return {"env": [{"name": "DYN_ROUTER_MODE", "value": mode}]} if mode else {}
