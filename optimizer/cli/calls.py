@@ -151,7 +151,6 @@ if TYPE_CHECKING:
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered
-    from optimizer.report.export import schema as schema
     from optimizer.report.focus import FOCUS_FILE as FOCUS_FILE
     from optimizer.report.focus import focus_csv as focus_csv
     from optimizer.report.gate.comment import gate_comment as gate_comment
@@ -175,6 +174,7 @@ if TYPE_CHECKING:
     from optimizer.report.replan import replan_answer as replan_answer
     from optimizer.report.risk import risk_answer as risk_answer
     from optimizer.report.risk import with_risk as with_risk
+    from optimizer.report.schemas import schema as schema
     from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.sweep import PARQUET_EXTRA as PARQUET_EXTRA
     from optimizer.report.sweep import sweep_answer as sweep_answer
