@@ -86,7 +86,8 @@ if TYPE_CHECKING:
     from optimizer.answers.watch.watch import watch as watch
     from optimizer.answers.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
     from optimizer.answers.why_not import why_not as why_not
-    from optimizer.cli.progress import watched as watched
+    from optimizer.cli.progress import ProgressBar as ProgressBar
+    from optimizer.cli.progress import progress_bar as progress_bar
     from optimizer.inputs.catalog.loading import load_catalogs as load_catalogs
     from optimizer.inputs.catalog.records import Catalogs as Catalogs
     from optimizer.inputs.catalog.rows import read_rows as read_rows

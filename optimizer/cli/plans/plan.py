@@ -22,6 +22,7 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     deliver,
+    watched,
     write,
 )
 from optimizer.cli.question import CommandInputs, question
@@ -56,7 +57,7 @@ def plan(
     if risk:
         with inputs.file.naming_lines():
             calls.check_drawable(inputs.scenario)
-    with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
+    with watched(calls.OPTIMIZE_PHASES, quiet) as progress:
         planned = calls.optimized(
             inputs.scenario,
             inputs.catalogs,
