@@ -15,7 +15,7 @@ HINT: Final = "write one name one way, or call them apart"
 
 
 @dataclass
-class Names:
+class NamesSeen:
     """Names of one kind: by how each looks, as it was first written and where; and those without a problem."""
 
     before: dict[str, tuple[str, LocatedRow[Any]]] = field(default_factory=dict)
@@ -29,10 +29,13 @@ def look_alikes(rows: AllRows, tables: Mapping[str, CsvTable[Any]]) -> Iterator[
         rows: Of all tables, shipped ones before the user's own.
         tables: By name, with the columns that a row is known by.
     """
-    shared = {fields: Names() for fields in SHARED_NAMES}
+    shared = {fields: NamesSeen() for fields in SHARED_NAMES}
     for name, table in tables.items():
         columns, key = set(table.row.model_fields), tuple(table.key_fields.split(", "))
-        groups = [(key, Names()), *((fields, known) for fields, known in shared.items() if columns.issuperset(fields))]
+        groups = [
+            (key, NamesSeen()),
+            *((fields, known) for fields, known in shared.items() if columns.issuperset(fields)),
+        ]
         for placed in rows[name].values():
             for fields, known in groups:
                 names = [str(getattr(placed.row, name_of)) for name_of in fields]
