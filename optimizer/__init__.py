@@ -82,9 +82,10 @@ if TYPE_CHECKING:
     from optimizer.report.benchmark.files import benchmark_files
     from optimizer.report.catalog.catalog import catalog_rows
     from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
-    from optimizer.report.export import as_json, schema
+    from optimizer.report.export import as_json
     from optimizer.report.focus import focus_csv
     from optimizer.report.plan.page import page_html
+    from optimizer.report.schemas import schema
 else:
     __getattr__ = on_first_use(__name__)
 

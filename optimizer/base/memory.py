@@ -41,7 +41,12 @@ class Memory:
 def resident_bytes() -> int:
     """What the process holds in memory now, or the most it has held where only that is told; 0 where neither is."""
     with suppress(OSError, ValueError, AttributeError):
-        return int(RESIDENT.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        # asked many times a second: a look without the objects that Python makes of a file
+        told = os.open(RESIDENT, os.O_RDONLY)
+        try:
+            return int(os.read(told, 256).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        finally:
+            os.close(told)
     with suppress(ImportError):
         resource = importlib.import_module("resource")  # Windows has none
         # KiB, on macOS bytes

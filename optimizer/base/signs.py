@@ -39,7 +39,7 @@ def hidden_sign(text: str, *, lines: bool = False, prose: bool = False) -> str:
         prose: Whether it is free text, which may hold signs that belong to writing.
     """
     if lines:
-        text = text.translate({9: 32, 10: 32, 13: 32})
+        text = text.replace("\t", " ").replace("\n", " ").replace("\r", " ")
     if prose:
         text = text.translate(OF_PROSE)
     if text.isprintable() and (text.isascii() or BLANK_LETTERS.isdisjoint(text)):

@@ -86,7 +86,8 @@ if TYPE_CHECKING:
     from optimizer.answers.watch.watch import watch as watch
     from optimizer.answers.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
     from optimizer.answers.why_not import why_not as why_not
-    from optimizer.cli.progress import watched as watched
+    from optimizer.cli.progress import ProgressBar as ProgressBar
+    from optimizer.cli.progress import progress_bar as progress_bar
     from optimizer.inputs.catalog.loading import load_catalogs as load_catalogs
     from optimizer.inputs.catalog.records import Catalogs as Catalogs
     from optimizer.inputs.catalog.rows import read_rows as read_rows
@@ -151,7 +152,6 @@ if TYPE_CHECKING:
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered
-    from optimizer.report.export import schema as schema
     from optimizer.report.focus import FOCUS_FILE as FOCUS_FILE
     from optimizer.report.focus import focus_csv as focus_csv
     from optimizer.report.gate.comment import gate_comment as gate_comment
@@ -175,6 +175,7 @@ if TYPE_CHECKING:
     from optimizer.report.replan import replan_answer as replan_answer
     from optimizer.report.risk import risk_answer as risk_answer
     from optimizer.report.risk import with_risk as with_risk
+    from optimizer.report.schemas import schema as schema
     from optimizer.report.simulation import simulation_answer as simulation_answer
     from optimizer.report.sweep import PARQUET_EXTRA as PARQUET_EXTRA
     from optimizer.report.sweep import sweep_answer as sweep_answer

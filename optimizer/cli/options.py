@@ -1,6 +1,8 @@
 """Options that commands share, the exit codes, and the one place that writes results."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
@@ -135,6 +137,16 @@ def check_absent(output: Path, force: bool) -> None:
     check_writable(output)
     if output.exists() and not force:
         raise InputError([Finding(str(output), 0, "", "is there already", "another name, or --force to write over it")])
+
+
+@contextmanager
+def watched(steps: Sequence[str], quiet: bool, *, alike: bool = False) -> Iterator["calls.ProgressBar | None"]:
+    """A bar on stderr; None, and nothing loaded for one, where no terminal would show it."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with calls.progress_bar(steps, alike) as bar:
+        yield bar
 
 
 def deliver(

@@ -1,6 +1,5 @@
 """What a user sees of long work: a bar on stderr."""
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,11 +41,8 @@ class ProgressBar:
 
 
 @contextmanager
-def watched(steps: Sequence[str], quiet: bool, *, alike: bool = False) -> Iterator[ProgressBar | None]:
-    """A bar on stderr; None where no terminal would show it. Of steps alike it says how long the others will take."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
+def progress_bar(steps: Sequence[str], alike: bool) -> Iterator[ProgressBar]:
+    """A bar on stderr while steps go by; of steps alike it says how long the others will take."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[known]}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         yield ProgressBar(bar, steps, alike)

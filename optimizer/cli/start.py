@@ -10,9 +10,10 @@ from typing import Final, NoReturn
 from optimizer.cli import signals
 
 NO_OUTPUT: Final = 2
-YOUNG_OBJECTS: Final = 10_000
+YOUNG_OBJECTS: Final = 200_000
 """Objects more than before at which Python looks for circles among them: at its own 700 it looks through libraries and
-catalogs, which stay, again and again, for a tenth of a command's time."""
+catalogs, which stay, again and again, for a tenth of a command's time. A plan makes some 300,000 that stay, and circles
+of no size that could be seen."""
 
 STANDARD_ERROR: Final = 2
 """As the system counts what is open."""

@@ -38,7 +38,7 @@ INCUMBENT_NODES = 5
 GRACE_S, GRACE_WORK = 0.5, 5_000
 """Seconds, or simplex iterations where those are limited, for the relaxation where none are left; most take a tenth."""
 
-SIFTED_STREAMS = 1_000
+SIFTED_STREAMS = 300
 """Flows beyond which the relaxation is solved for few candidates first; the bound is the same within its tolerance."""
 
 MANY_STREAMS = 3_000

@@ -151,12 +151,11 @@ def search_no_more(problem: Problem, state: SearchState, most: Complexity) -> Si
 
     None where that would take long to know.
     """
-    if problem.traffic.periods > 1:
-        part, asked = _within_cutoff(problem, state)
-    else:
-        # a single search leaves out by itself what is too dear, of the few that nothing replaces
-        part = compacted(problem, undominated(held_to(problem, most)))
-        asked = _within_budget(part.problem, state)
+    if problem.traffic.periods == 1:
+        # a single search leaves out by itself what is replaced and what is too dear
+        result = within_cutoff(search_laid_out(held_to(_within_budget(problem, state), most), state).result, state)
+        return Simplest(result.incumbent, result.status in ("optimal", "infeasible"))
+    part, asked = _within_cutoff(problem, state)
     held = held_to(asked, most)
     if _takes_long(held):
         return Simplest(None, proven=False)

@@ -5,8 +5,10 @@ would be built from them and taken apart again, which takes as long as a small p
 """
 
 import ctypes
+import hashlib
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -61,6 +63,9 @@ MOST_SMALL_ROWS = 100
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
 
+MOST_REMEMBERED, MOST_REMEMBERED_BYTES = 256, 1_000_000
+"""Programs whose proven answers are kept, and the size of one beyond which it is not: large ones hardly recur."""
+
 _STATUS: dict[int, Status] = {
     result_pb2.TERMINATION_REASON_OPTIMAL: "optimal",
     result_pb2.TERMINATION_REASON_FEASIBLE: "feasible",
@@ -90,6 +95,46 @@ class SolverResult:
     bound: float
     values: Floats = field(default_factory=lambda: np.zeros(0))
     duals: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+class _Remembered:
+    """Answers of programs that were solved to proof in this process: what a solver says of the same bytes is the same.
+
+    What is asked beside a plan often comes to a program that was solved before: what a change lets in, bounds leave
+    out. The key holds all that a solver is told but its time limit, which an answer that is proven did not meet.
+    """
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[bytes, tuple[SolverResult, int]] = OrderedDict()
+
+    def key(
+        self, model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto
+    ) -> bytes | None:
+        """What the program is known by; None for one too large to be kept."""
+        if model.ByteSize() > MOST_REMEMBERED_BYTES:
+            return None
+        told = parameters_pb2.SolveParametersProto()
+        told.CopyFrom(parameters)
+        told.ClearField("time_limit")
+        parts = (bytes([solver]), told.SerializeToString(deterministic=True), model.SerializeToString())
+        return hashlib.sha256(b"".join(parts)).digest()
+
+    def get(self, key: bytes | None) -> tuple[SolverResult, int] | None:
+        """The answer and the simplex iterations that it took, if it is known."""
+        return None if key is None else self._answers.get(key)
+
+    def keep(self, key: bytes | None, result: SolverResult, iterations: int) -> None:
+        """Keep an answer, in place of the oldest where there are many; arrays are shared, so none may be written to."""
+        if key is None or result.status not in ("optimal", "infeasible"):
+            return
+        result.values.setflags(write=False)
+        result.duals.setflags(write=False)
+        self._answers[key] = result, iterations
+        if len(self._answers) > MOST_REMEMBERED:
+            self._answers.popitem(last=False)
+
+
+_REMEMBERED = _Remembered()
 
 
 def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
@@ -162,6 +207,11 @@ def _solve(
     """What a solver says of a model; nothing, where the clock had run out before."""
     if clock.expired:
         return SolverResult("unproven", -np.inf)
+    key = _REMEMBERED.key(model, solver, parameters)
+    if (known := _REMEMBERED.get(key)) is not None:
+        answer, iterations = known
+        clock.spend(iterations)
+        return answer
     name = parameters_pb2.SolverTypeProto.Name(solver).removeprefix("SOLVER_TYPE_").lower()
     try:
         with _standard_output_kept_clean():
@@ -187,7 +237,9 @@ def _solve(
         if best.dual_solution.feasibility_status == _FEASIBLE:
             duals = _dense(best.dual_solution.dual_values, len(model.linear_constraints.ids))
     bound = parameters.cutoff_limit if none_as_cheap else ended.objective_bounds.dual_bound
-    return SolverResult(status, bound, values, duals)
+    answer = SolverResult(status, bound, values, duals)
+    _REMEMBERED.keep(key, answer, result.solve_stats.simplex_iterations)
+    return answer
 
 
 def _dense(found: sparse_containers_pb2.SparseDoubleVectorProto, count: int) -> Floats:

@@ -11,7 +11,8 @@ from support.command import Command, Result
 
 from optimizer.cli import calls
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.export import SCHEMAS, as_json
+from optimizer.report.export import as_json
+from optimizer.report.schemas import SCHEMAS
 
 SMALL = ("predict", "--model", "llama-3.1-8b", "--gpu", "h100-sxm", "--precision", "fp8")
 LOAD = ("--input-tokens", "1024", "--output-tokens", "256", "--concurrency", "8")

@@ -25,7 +25,7 @@ from optimizer.plan.benchmark.commands import TOOLS
 from optimizer.plan.variants.frontier import SWEEPABLE
 from optimizer.report.catalog.listings import LISTINGS
 from optimizer.report.compare.compare import MOST_SHOWN
-from optimizer.report.export import SCHEMAS
+from optimizer.report.schemas import SCHEMAS
 
 HEAVY = {"numpy", "pandas", "ortools", "scipy", "matplotlib"}
 MAX_OF_OURS, READING_CATALOGS = 49, 7

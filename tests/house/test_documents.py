@@ -10,7 +10,7 @@ from support.paths import ROOT
 from optimizer.base.model import Strict
 from optimizer.inputs.scenario import scenario
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.report.export import SCHEMAS, schema
+from optimizer.report.schemas import SCHEMAS, schema
 
 PAGES = sorted(
     [

@@ -17,6 +17,7 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     deliver,
+    watched,
 )
 from optimizer.cli.question import question
 
@@ -38,7 +39,7 @@ def horizon(
 ) -> None:
     """When to commit, for how long and what to wait for, over months whose course is not known."""
     inputs = question(scenario, catalogs, output)
-    with inputs.file.naming_lines(), calls.watched(calls.HORIZON_PHASES, quiet) as progress:
+    with inputs.file.naming_lines(), watched(calls.HORIZON_PHASES, quiet) as progress:
         found = calls.horizon(
             inputs.scenario,
             inputs.catalogs,

@@ -14,6 +14,7 @@ from optimizer.cli.options import (
     QuietOption,
     TimeLimitOption,
     WorkLimitOption,
+    watched,
     write,
 )
 from optimizer.cli.question import question
@@ -32,7 +33,7 @@ def lifecycle(
     inputs = question(scenario, catalogs, output)
     months = inputs.scenario.lifecycle.months if inputs.scenario.lifecycle else 0
     phases = [calls.phase_of(month) for month in range(1, months + 1)]
-    with inputs.file.naming_lines(), calls.watched(phases, quiet) as progress:
+    with inputs.file.naming_lines(), watched(phases, quiet) as progress:
         report = calls.lifecycle(
             inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
         )

@@ -18,6 +18,7 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     deliver,
+    watched,
 )
 from optimizer.cli.question import question
 
@@ -38,7 +39,7 @@ def risk(
 ) -> None:
     """How often a plan holds and what it costs where demand, prices and predictions are not known."""
     inputs = question(scenario, catalogs, output)
-    with inputs.file.naming_lines(), calls.watched(calls.RISK_PHASES, quiet) as progress:
+    with inputs.file.naming_lines(), watched(calls.RISK_PHASES, quiet) as progress:
         found = calls.risk(
             inputs.scenario,
             inputs.catalogs,

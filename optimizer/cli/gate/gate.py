@@ -8,7 +8,14 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.cli import calls
 from optimizer.cli.gate import options as asked
 from optimizer.cli.gate.outputs import Outputs
-from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption
+from optimizer.cli.options import (
+    CatalogsOption,
+    Format,
+    FormatOption,
+    OutputOption,
+    QuietOption,
+    watched,
+)
 from optimizer.cli.scenarios import loaded
 
 WORK_LIMIT = 200_000
@@ -76,7 +83,7 @@ def gate(
         baselines = None if baseline is None else calls.read_baselines(baseline)
         outputs.check()
         held_to = None if pin is None else calls.pinned(pin, catalogs, allow_drift=allow_drift)
-        with calls.watched([file.scenario.name for file in files], quiet) as progress:
+        with watched([file.scenario.name for file in files], quiet) as progress:
             report = calls.gate(
                 files,
                 known,

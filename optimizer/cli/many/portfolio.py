@@ -19,6 +19,7 @@ from optimizer.cli.options import (
     WorkLimitOption,
     check_writable,
     deliver,
+    watched,
 )
 
 GAP_PERCENT = 1.0
@@ -46,7 +47,7 @@ def portfolio(
     known = calls.load_catalogs(catalogs)
     asked = calls.load_portfolio(folder, known)
     check_writable(output)
-    with calls.watched(calls.PORTFOLIO_PHASES, quiet) as progress:
+    with watched(calls.PORTFOLIO_PHASES, quiet) as progress:
         found = calls.portfolio(
             asked,
             known,

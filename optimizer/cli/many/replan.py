@@ -17,6 +17,7 @@ from optimizer.cli.options import (
     WorkLimitOption,
     check_writable,
     deliver,
+    watched,
 )
 from optimizer.cli.scenarios import loaded
 
@@ -41,7 +42,7 @@ def replan(
     known = calls.load_catalogs(catalogs)
     files, baselines = loaded(scenarios, known), calls.read_baselines(baseline)
     check_writable(output)
-    with calls.watched([file.scenario.name for file in files], quiet) as progress:
+    with watched([file.scenario.name for file in files], quiet) as progress:
         found = calls.replan(
             files,
             known,

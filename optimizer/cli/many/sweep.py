@@ -19,6 +19,7 @@ from optimizer.cli.options import (
     QuietOption,
     check_writable,
     deliver,
+    watched,
 )
 
 WORK_LIMIT = 200_000
@@ -71,7 +72,7 @@ def sweep(
         optional("pyarrow", extra=calls.PARQUET_EXTRA)
     asked = calls.load_sweep(file, calls.load_catalogs(catalogs))
     check_writable(parquet)
-    with calls.watched(calls.sweep_steps(asked), quiet, alike=True) as progress:
+    with watched(calls.sweep_steps(asked), quiet, alike=True) as progress:
         found = calls.sweep(
             asked,
             jobs=jobs or (None if address else cores()),

@@ -19,6 +19,7 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     format_of_file,
+    watched,
     write,
 )
 from optimizer.cli.question import question
@@ -61,7 +62,7 @@ def compare(
     _check_chart(chart)
     _check_sheet(output_format, output)
     inputs = question(scenario, catalogs, output, chart)
-    with calls.watched(calls.COMPARE_PHASES, quiet) as progress:
+    with watched(calls.COMPARE_PHASES, quiet) as progress:
         answer = calls.compare(
             inputs.scenario, inputs.catalogs, by, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
         )

@@ -16,6 +16,7 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     deliver,
+    watched,
 )
 from optimizer.cli.question import question
 
@@ -38,7 +39,7 @@ def frontier(
     """Cost against a requirement or two, each point proven, and the values where the plan changes."""
     inputs = question(scenario, catalogs, output)
     sweeps = [calls.sweep_of(text, inputs.scenario) for text in sweep]
-    with calls.watched(calls.frontier_steps(sweeps), quiet) as progress:
+    with watched(calls.frontier_steps(sweeps), quiet) as progress:
         answer = calls.frontier(
             inputs.scenario,
             inputs.catalogs,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from optimizer.base.clock import Clock
-from optimizer.base.errors import InputError
+from optimizer.base.errors import EXIT_BY_OUTCOME, InputError
 from optimizer.base.memory import Memory
 from optimizer.cli import calls
 from optimizer.cli.options import (
@@ -22,6 +22,7 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     deliver,
+    watched,
     write,
 )
 from optimizer.cli.question import CommandInputs, question
@@ -56,7 +57,7 @@ def plan(
     if risk:
         with inputs.file.naming_lines():
             calls.check_drawable(inputs.scenario)
-    with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
+    with watched(calls.OPTIMIZE_PHASES, quiet) as progress:
         planned = calls.optimized(
             inputs.scenario,
             inputs.catalogs,
@@ -75,7 +76,7 @@ def plan(
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
         answer = calls.with_certificate(answer, found, str(certificate), clock.reached)
     deliver(answer, report, output_format, output)
-    raise typer.Exit(calls.exit_of(report))
+    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
 
 
 def _drawn(planned: "calls.Optimized", inputs: CommandInputs, clock: Clock) -> "calls.RiskReport | InputError":

@@ -15,6 +15,7 @@ from optimizer.cli.options import (
     ScenarioArgument,
     TimeLimitOption,
     WorkLimitOption,
+    watched,
     write,
 )
 from optimizer.cli.question import question
@@ -31,7 +32,7 @@ def report(
     """The plan and its explanation as one self-contained page, charts included; tens of seconds."""
     optional("matplotlib", extra="report")
     inputs = question(scenario, catalogs, output)
-    with calls.watched(calls.PAGE_PHASES, quiet) as progress:
+    with watched(calls.PAGE_PHASES, quiet) as progress:
         found = calls.page(
             inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
         )

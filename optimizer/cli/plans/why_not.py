@@ -16,6 +16,7 @@ from optimizer.cli.options import (
     TimeLimitOption,
     WorkLimitOption,
     deliver,
+    watched,
 )
 from optimizer.cli.question import question
 
@@ -40,7 +41,7 @@ def why_not(
     """What a choice would cost against the plan and why, or what it fails, and the price at which it wins."""
     inputs = question(scenario, catalogs, output)
     choice = calls.Choice(gpu, provider, precision, tensor_parallel, pricing_term, engine, region, workload)
-    with calls.watched(calls.WHY_NOT_PHASES, quiet) as progress:
+    with watched(calls.WHY_NOT_PHASES, quiet) as progress:
         answer = calls.why_not(
             inputs.scenario,
             inputs.catalogs,

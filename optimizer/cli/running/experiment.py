@@ -21,6 +21,7 @@ from optimizer.cli.options import (
     WorkLimitOption,
     amount,
     deliver,
+    watched,
 )
 from optimizer.cli.question import question
 
@@ -40,7 +41,7 @@ def experiment(
 ) -> None:
     """Which benchmark run to buy first: what its results are expected to save, less its price."""
     inputs = question(scenario, catalogs, output)
-    with calls.watched(calls.EXPERIMENT_PHASES, quiet) as progress:
+    with watched(calls.EXPERIMENT_PHASES, quiet) as progress:
         found = calls.experiment(
             inputs.scenario,
             inputs.catalogs,

@@ -17,6 +17,7 @@ from optimizer.cli.options import (
     WorkLimitOption,
     check_writable,
     deliver,
+    watched,
 )
 from optimizer.cli.question import about_plan, question
 
@@ -73,7 +74,7 @@ def simulate(
     else:
         inputs = question(plan, catalogs, output)
         known, scenario = inputs.catalogs, inputs.scenario
-        with calls.watched(calls.OPTIMIZE_PHASES, quiet) as progress:
+        with watched(calls.OPTIMIZE_PHASES, quiet) as progress:
             report = calls.optimize(
                 scenario, known, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
             )

@@ -88,8 +88,8 @@ class CsvTable(Generic[Row]):
         lists = frozenset(
             name for name, field in self.row.model_fields.items() if get_origin(field.annotation) is tuple
         )
-        cells, lines = _cells(path, file, self.row, findings)
-        raw = [{name: _value(name, text, lists) for name, text in row.items() if text} for row in cells]
+        raw, lines = _cells(path, file, self.row, findings)
+        _split_lists(raw, lists)
         try:
             rows = TypeAdapter(list[self.row]).validate_python(raw)  # type: ignore[name-defined]
         except ValidationError as error:
@@ -102,9 +102,11 @@ class CsvTable(Generic[Row]):
         return (LocatedRow(row, file, line) for row, line in zip(rows, lines, strict=True))
 
 
-def _value(name: str, text: str, lists: frozenset[str]) -> str | list[str]:
-    """The cell as its type reads it; a cell that holds several names separates them by spaces."""
-    return text.split() if name in lists else text
+def _split_lists(rows: list[dict[str, Any]], lists: frozenset[str]) -> None:
+    """Cells of columns that hold several names, separated by spaces, become lists of them."""
+    for row in rows:
+        for name in lists & row.keys():
+            row[name] = row[name].split()
 
 
 def _bad_value(details: Any, file: str, lines: list[int]) -> Finding:
@@ -116,12 +118,13 @@ def _bad_value(details: Any, file: str, lines: list[int]) -> Finding:
     return Finding(file, line, field, f"'{shown}': {problem}")
 
 
-def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) -> tuple[list[dict[str, str]], list[int]]:
-    """The cells of a file by column, and the line on which each row starts."""
-    cells: list[dict[str, str]] = []
+def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) -> tuple[list[dict[str, Any]], list[int]]:
+    """The cells of a file that are not blank, by column, and the line on which each row starts."""
+    cells: list[dict[str, Any]] = []
     lines: list[int] = []
     try:
-        stream = io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8-sig", newline="")
+        content = read_bytes(path)
+        stream = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
     except InputError as error:
         found.extend(replace(finding, file=file) for finding in error.findings)
         return [], []
@@ -132,12 +135,14 @@ def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) ->
         found.extend(problems)
         if problems:
             return [], []
-        end = reader.line_num
+        end, hides = reader.line_num, _may_hide(content)
         for values in reader:
             start, end = end + 1, reader.line_num
-            found.extend(hidden_signs(header, values, file, start))
+            if hides:
+                found.extend(hidden_signs(header, values, file, start))
             if len(values) == len(header):
-                cells.append(dict(zip(header, (value.strip() for value in values), strict=True)))
+                stripped = zip(header, map(str.strip, values), strict=True)
+                cells.append({name: text for name, text in stripped if text})
                 lines.append(start)
             elif values:
                 found.append(Finding(file, start, "", f"{len(values)} cells under {len(header)} columns"))
@@ -146,6 +151,11 @@ def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) ->
     except UnicodeDecodeError as error:
         found.append(Finding(file, reader.line_num + 1, "", f"not UTF-8: {error.reason}", "save it as UTF-8"))
     return cells, lines
+
+
+def _may_hide(content: bytes) -> bool:
+    """Whether a file holds a sign that nobody sees anywhere; a look at all of it, before one at each row."""
+    return bool(unseen(content.decode("utf-8-sig", errors="replace"), lines=True))
 
 
 def hidden_signs(header: Sequence[str], values: Sequence[str], file: str, line: int) -> Iterator[Finding]:

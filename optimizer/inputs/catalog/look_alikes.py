@@ -1,6 +1,7 @@
 """Names in the catalogs that deceive the eye: two that look like one, or one that mixes scripts of the same shapes."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from optimizer.base.errors import Finding
@@ -13,6 +14,14 @@ SHARED_NAMES: Final = (("provider",), ("provider", "region"))
 HINT: Final = "write one name one way, or call them apart"
 
 
+@dataclass
+class NamesSeen:
+    """Names of one kind: by how each looks, as it was first written and where; and those without a problem."""
+
+    before: dict[str, tuple[str, LocatedRow[Any]]] = field(default_factory=dict)
+    sound: set[str] = field(default_factory=set)
+
+
 def look_alikes(rows: AllRows, tables: Mapping[str, CsvTable[Any]]) -> Iterator[Finding]:
     """Each name that looks like one declared before it, with the row that declares it.
 
@@ -20,24 +29,33 @@ def look_alikes(rows: AllRows, tables: Mapping[str, CsvTable[Any]]) -> Iterator[
         rows: Of all tables, shipped ones before the user's own.
         tables: By name, with the columns that a row is known by.
     """
-    shared: dict[Hashable, tuple[str, LocatedRow[Any]]] = {}
+    shared = {fields: NamesSeen() for fields in SHARED_NAMES}
     for name, table in tables.items():
-        known: dict[Hashable, tuple[str, LocatedRow[Any]]] = {}
-        columns = set(table.row.model_fields)
-        groups = [(table.key_fields.split(", "), known)]
-        groups += [(list(fields), shared) for fields in SHARED_NAMES if columns.issuperset(fields)]
+        columns, key = set(table.row.model_fields), tuple(table.key_fields.split(", "))
+        groups = [
+            (key, NamesSeen()),
+            *((fields, known) for fields, known in shared.items() if columns.issuperset(fields)),
+        ]
         for placed in rows[name].values():
-            for fields, before in groups:
-                yield from _alike(placed, fields, before)
+            for fields, known in groups:
+                names = [str(getattr(placed.row, name_of)) for name_of in fields]
+                written = "/".join(names)
+                if written not in known.sound:
+                    problems = list(_alike(placed, fields, names, written, known.before))
+                    if not problems:
+                        known.sound.add(written)
+                    yield from problems
 
 
 def _alike(
-    placed: LocatedRow[Any], fields: list[str], before: dict[Hashable, tuple[str, LocatedRow[Any]]]
+    placed: LocatedRow[Any],
+    fields: Sequence[str],
+    names: Sequence[str],
+    written: str,
+    before: dict[str, tuple[str, LocatedRow[Any]]],
 ) -> Iterator[Finding]:
     """Whether what a row is known by looks like what another is known by; the same words are the same name."""
-    names = [str(getattr(placed.row, field)) for field in fields]
-    written = "/".join(names)
-    first, other = before.setdefault((len(fields), look(written)), (written, placed))
+    first, other = before.setdefault(look(written), (written, placed))
     if first != written:
         yield placed.finding(fields[-1], f"'{written}' looks like '{first}' of {other.file}:{other.line}", HINT)
     if unseen(written) or (other is placed and not written.isascii()):

@@ -1,5 +1,6 @@
 """A column as categories and codes, so that each distinct value is looked at once."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -33,8 +34,11 @@ class Categorical(Generic[Category]):
             distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
             order = np.argsort(first)
             return cls(tuple(distinct[order]), np.argsort(order)[inverse])
-        code = {value: number for number, value in enumerate(dict.fromkeys(values))}
-        return cls(tuple(code), np.fromiter(map(code.__getitem__, values), np.intp, len(values)))
+        # a value that is new gets the next number as it is looked up, so that each row is hashed once
+        code = defaultdict[Category, int]()
+        code.default_factory = code.__len__
+        codes = np.fromiter(map(code.__getitem__, values), np.intp, len(values))
+        return cls(tuple(code), codes)
 
     @classmethod
     def joined(cls, *columns: "Categorical[Any]") -> "Categorical[tuple[Any, ...]]":

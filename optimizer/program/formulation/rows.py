@@ -113,7 +113,10 @@ def tagged(prefix: str, members: tuple[str, ...] | list[str]) -> list[str]:
     """`prefix[member]` for each member, free of blanks and brackets and short enough for a model file."""
     # most names need no change, which one look at all of them tells
     unsafe = UNSAFE.search("".join(members)) is not None
-    full = [f"{prefix}[{UNSAFE.sub(_encoded, member) if unsafe else member}]" for member in members]
+    safe = [UNSAFE.sub(_encoded, member) for member in members] if unsafe else members
+    full = [f"{prefix}[{member}]" for member in safe]
+    if max(map(len, full), default=0) <= LONGEST_NAME:
+        return full
     return [
         name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 12]}~{number}]"
         for number, name in enumerate(full)
