@@ -121,9 +121,9 @@ CAVEATS = (
     "on clients, flags and schedulers that sources do not state, and the fit takes them for the engine's own. Measure "
     "TTFT yourself before you promise it.",
     "The constants without a part are one step of the fit's own from the shipped ones, not a search of their own, and "
-    "that is too kind to first tokens: fits made anew without each source err by 12.0 % in TPOT, **40.8 %** in TTFT and "
-    "13.5 % in tokens/s where this page says 12.0, 26.1 and 13.2. The interval of somebody else's TTFT is too narrow for "
-    "the same reason (some 77 % inside instead of 91 %).",
+    "that is too kind to first tokens: fits made anew without each source err by 12.0 % in TPOT, **40.8 %** in TTFT "
+    "and 13.5 % in tokens/s where this page says 12.0, 26.1 and 13.2. The interval of somebody else's TTFT is too "
+    "narrow for the same reason (some 77 % inside instead of 91 %).",
     "Two widths: *somebody else's benchmark* and unmeasured architectures are judged by the interval of a deployment "
     "whose settings nobody here knows, the others by that of one that runs as exported.",
     "Servers that were told to take prompts in at intervals (InferenceMAX: SGLang with DeepSeek-R1 every 10 or 30 "

@@ -11,6 +11,7 @@ from optimizer.base.figures import exactly
 from optimizer.base.files import read_json
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import DAYS_PER_WEEK
+from optimizer.inputs.scenario.profile_lengths import lengths_of_profile
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.plan.record.report import PlanReport
@@ -49,6 +50,7 @@ def simulate(
     confidence: float | None = None,
     requests: int = DEFAULT_REQUESTS,
     seeds: int = DEFAULT_SEEDS,
+    lengths: str | None = None,
     by_chance: bool = False,
     lose_instance: bool = False,
     lose_region: str | None = None,
@@ -65,7 +67,8 @@ def simulate(
             the central prediction.
         requests: Of each workload and seed, at least.
         seeds: How often the whole is repeated with other luck.
-        by_chance: Whether requests go to any replica at random, whatever the policy says.
+    lengths: The profile of the catalogs whose lengths requests have, instead of the scenario's.
+    by_chance: Whether requests go to any replica at random, whatever the policy says.
         lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
         lose_region: The same of all replicas in a region, by its name or with its provider before it.
         lose_spot: The same of all spot replicas of a workload in one provider's region, those that are sent most.
@@ -74,7 +77,8 @@ def simulate(
         What each class of requests meets, with intervals, and a verdict for each promise.
 
     Raises:
-        InputError: there is no plan to simulate, no replicas in it, or none that would be lost.
+        InputError: there is no plan to simulate, no replicas in it, or none that would be lost; a profile that nobody
+            knows, beside a trace or for a workload of several classes.
     """
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
@@ -88,9 +92,9 @@ def simulate(
         problem = "replicas are lost in the busiest hours, not in a week"
         raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "simulate one of the two")])
     level = scenario.policy.confidence if confidence is None else confidence
-    claim = Claim(scenario, catalogs, report.fleet)
-    return simulated(
-        claim,
+    asked = scenario if lengths is None else _of_lengths(scenario, lengths, catalogs, arrivals)
+    found = simulated(
+        Claim(asked, catalogs, report.fleet),
         arrivals,
         confidence=level,
         requests=requests,
@@ -99,6 +103,25 @@ def simulate(
         parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
         loss=loss,
     )
+    return found.model_copy(update={"lengths": lengths})
+
+
+def _of_lengths(scenario: Scenario, name: str, catalogs: Catalogs, arrivals: Arrivals | None) -> Scenario:
+    """The scenario whose requests have the lengths of a profile, its classes called as in the plan."""
+    lengths = lengths_of_profile(name, catalogs)
+    if arrivals is not None and arrivals.recorded is not None:
+        raise InputError([Finding("--lengths", 0, "", "the trace has lengths of its own", "give one of the two")])
+    several = [workload.name for workload in scenario.workloads if len(workload.classes()) > 1]
+    if several:
+        problem = f"each class of {', '.join(several)} has lengths of its own"
+        raise InputError([Finding("--lengths", 0, "", problem, "simulate a trace with --trace FILE")])
+    workloads = tuple(
+        workload.model_copy(
+            update={"request_classes": (workload.classes()[0].model_copy(update={"lengths": lengths}),)}
+        )
+        for workload in scenario.workloads
+    )
+    return scenario.model_copy(update={"workloads": workloads})
 
 
 def _loss(report: PlanReport, *, lose_instance: bool, lose_region: str | None, lose_spot: bool) -> SimulatedLoss | None:

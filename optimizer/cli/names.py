@@ -54,6 +54,7 @@ LISTINGS: Final = (
     "risk_spreads",
     "serverless_checks",
     "thinking",
+    "length-profiles",
     "models",
     "aliases",
     "precisions",

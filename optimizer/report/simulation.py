@@ -11,10 +11,11 @@ VERDICTS = {True: "keeps its promises", False: "breaks a promise", None: "is not
 
 def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     """The verdict first, then what was measured."""
+    lengths = f", lengths of {found.lengths}" if found.lengths else ""
     part = " as far as it was simulated" if found.holds and found.not_simulated else ""
     summary = (
         f"The plan for {report.scenario} {VERDICTS[found.holds]}{part}: {found.requests:,} requests simulated, "
-        f"arrivals {found.arrivals}{', replicas lost half-way' if found.lost else ''}."
+        f"arrivals {found.arrivals}{lengths}{', replicas lost half-way' if found.lost else ''}."
     )
     limits = tuple(_limit(item, limit) for item in found.classes for limit in item.limits)
     shares = tuple(_share(item) for item in found.classes)

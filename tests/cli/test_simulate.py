@@ -31,6 +31,9 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
     bursts = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "gamma:60")
     assert bursts.code == 1
     assert json.loads(bursts.out)["holds"] is False
+    other = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lengths", "servegen-m-small").out)
+    assert other["lengths"] == "servegen-m-small"
+    assert other["classes"][0]["ttft_ms"]["p50"] < found["classes"][0]["ttft_ms"]["p50"]
     lost = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lose-instance").out)
     assert "of 1 replicas" in lost["lost"][0]
     assert min(part["share_within_limits"] for part in lost["over_time"]) < 0.5
@@ -43,6 +46,7 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
         (("--lose-region", "moon"), f"its regions: {placed['provider']}/{region}"),
         (("--lose-spot",), "no spot instances"),
         (("--lose-instance", "--lose-region", region), "are two losses"),
+        (("--lengths", "azure-chat"), "did you mean azure-conv-2023"),
     ):
         refused = run(monkeypatch, capsys, "simulate", plan, *few, *option)
         assert (refused.code, said in " ".join(refused.err.split())) == (2, True), refused.err

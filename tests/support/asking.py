@@ -185,6 +185,7 @@ ASKS_NOTHING: Final = frozenset(
         "name", "description", "lifecycle", "risk", "workloads[].name", "workloads[].model",
         "workloads[].alternatives",
         "workloads[].input_tokens", "workloads[].output_tokens", "workloads[].request_classes", "workloads[].trace",
+        "workloads[].lengths",
         "workloads[].users", "workloads[].requests_per_user_hour", "workloads[].tokens_per_day",
         "workloads[].deadline", "workloads[].stated_as", "workloads[].arrivals",
         "workloads[].cached_input_share", "workloads[].reasoning", "workloads[].lora_adapters",

@@ -24,6 +24,9 @@ def predict(
     precision: Annotated[str | None, typer.Option(help="Of the weights: bf16, fp8, int4 and so on.")] = None,
     input_tokens: Annotated[int | None, typer.Option(min=1, max=MAX_TOKENS)] = None,
     output_tokens: Annotated[int | None, typer.Option(min=1, max=MAX_TOKENS)] = None,
+    lengths: Annotated[
+        str | None, typer.Option(help="Instead of the two the means of a profile: catalog list length-profiles.")
+    ] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Requests in flight.")] = None,
     request_rate: Annotated[float | None, typer.Option(min=1e-9, max=1e6, help="Requests/s, instead.")] = None,
     pipeline_parallel: Degree = 1,
@@ -38,13 +41,20 @@ def predict(
 ) -> None:
     """What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals."""
     named = {"--model": model, "--gpu": gpu, "--precision": precision}
-    needed = {**named, "--input-tokens": input_tokens, "--output-tokens": output_tokens}
+    shape = {"--input-tokens": input_tokens, "--output-tokens": output_tokens}
+    needed = {**named, **shape}
     if batch is not None:
-        loads = {"--concurrency": concurrency, "--request-rate": request_rate}
+        loads = {"--lengths": lengths, "--concurrency": concurrency, "--request-rate": request_rate}
         _refuse_beside_batch([name for name, value in {**needed, **loads}.items() if value is not None])
         write(_predicted_file(batch, catalogs, quiet), output)
         return
-    _require([name for name, value in needed.items() if value is None], concurrency, request_rate)
+    if lengths is not None:
+        _refuse_beside_lengths([name for name, value in shape.items() if value is not None])
+    missing = [name for name, value in (needed if lengths is None else named).items() if value is None]
+    _require(missing, concurrency, request_rate)
+    known = calls.load_catalogs(catalogs)
+    if lengths is not None:
+        input_tokens, output_tokens = calls.mean_lengths(lengths, known)
     setting = calls.Setting(
         model=model or "",
         gpu=gpu or "",
@@ -59,7 +69,7 @@ def predict(
         load_type="request_rate" if concurrency is None else "concurrency",
         load_value=concurrency or request_rate or 0,
     )
-    write(_rendered(calls.predict_setting(setting, calls.load_catalogs(catalogs)), output_format), output)
+    write(_rendered(calls.predict_setting(setting, known), output_format), output)
 
 
 def _predicted_file(batch: Path, catalogs: Path | None, quiet: bool) -> str:
@@ -80,6 +90,12 @@ def _refuse_beside_batch(given: list[str]) -> None:
     if given:
         problem = "describes one configuration; with --batch they all stand in the file"
         raise InputError(Finding("predict", 0, name, problem, f"leave out {name} or --batch") for name in given)
+
+
+def _refuse_beside_lengths(given: list[str]) -> None:
+    if given:
+        problem = "the profile already gives the lengths"
+        raise InputError(Finding("predict", 0, name, problem, f"leave out {name} or --lengths") for name in given)
 
 
 def _require(missing: list[str], concurrency: int | None, request_rate: float | None) -> None:

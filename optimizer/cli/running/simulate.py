@@ -37,6 +37,10 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option(help="A CSV file of requests: arrived_at_s, input_tokens, output_tokens.")
     ] = None,
+    lengths: Annotated[
+        str | None,
+        typer.Option(help="A profile as `optimizer catalog list length-profiles` shows it, instead of the lengths."),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="How often to repeat it with other luck.")] = 1,
     requests: Annotated[
         int, typer.Option(min=100, max=10_000_000, help="Of each workload and seed; more for large fleets.")
@@ -87,6 +91,7 @@ def simulate(
             confidence=confidence,
             requests=requests,
             seeds=seeds,
+            lengths=lengths,
             by_chance=by_chance,
             lose_instance=lose_instance,
             lose_region=lose_region,

@@ -16,6 +16,7 @@ from optimizer.inputs.catalog import terms as own
 from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
 from optimizer.inputs.catalog.deploying import DeployFacts, DeployName, EngineFlag, EngineMetric
 from optimizer.inputs.catalog.kinds import Link
+from optimizer.inputs.catalog.lengths import LengthProfile, ThinkingLength
 from optimizer.inputs.catalog.loading_terms import Priced, priced
 from optimizer.inputs.catalog.look_alikes import look_alikes
 from optimizer.inputs.catalog.models import Model, ModelAlias
@@ -26,7 +27,6 @@ from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.catalog.sources import PricePlace, Source
-from optimizer.inputs.catalog.thinking import ThinkingLength
 
 SHIPPED_LABEL: Final = "catalogs"
 """How messages name the shipped folder."""
@@ -79,6 +79,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "models": CsvTable(("models.csv",), Model, "id"),
     "aliases": CsvTable(("model_aliases.csv",), ModelAlias, "hf_id", own_key=lambda row: row.hf_id.casefold()),
     "thinking": CsvTable(("thinking.csv",), ThinkingLength, "model"),
+    "length_profiles": CsvTable(("length_profiles.csv",), LengthProfile, "profile"),
     "schemes": CsvTable(("precision_schemes.csv",), catalog.PrecisionScheme, "id"),
     "kernels": CsvTable(("kernel_support.csv",), catalog.KernelSupport, "scheme, architecture"),
     "quality": CsvTable(("quality.csv",), catalog.QualityFigure, "model, scheme, benchmark, tool, source"),
@@ -305,6 +306,7 @@ def _assembled(
         models=by_key("models"),
         aliases=by_key("aliases"),
         thinking=by_key("thinking"),
+        length_profiles=by_key("length_profiles"),
         schemes=by_key("schemes"),
         kernel_support=by_key("kernels"),
         quality=in_order("quality"),

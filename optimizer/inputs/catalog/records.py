@@ -25,6 +25,7 @@ from optimizer.inputs.catalog.kinds import (
     PriceOf,
     QuantizedPart,
 )
+from optimizer.inputs.catalog.lengths import LengthProfile, ThinkingLength
 from optimizer.inputs.catalog.models import Model, ModelAlias
 from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
 from optimizer.inputs.catalog.quality_spread import QualitySpread
@@ -39,7 +40,6 @@ from optimizer.inputs.catalog.quantities import (
 )
 from optimizer.inputs.catalog.sources import PricePlace, Source
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
-from optimizer.inputs.catalog.thinking import ThinkingLength
 
 Row = TypeVar("Row")
 
@@ -273,6 +273,8 @@ class Catalogs:
     aliases: Mapping[str, ModelAlias]
     thinking: Mapping[str, ThinkingLength]
     """By model, where somebody published it."""
+    length_profiles: Mapping[str, LengthProfile]
+    """By name."""
     schemes: Mapping[str, PrecisionScheme]
     kernel_support: Mapping[tuple[str, str], KernelSupport]
     quality: tuple[QualityFigure, ...]

@@ -22,6 +22,7 @@ NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "workloads[].input_tokens": "the shape of the demand",
     "workloads[].output_tokens": "the shape of the demand",
     "workloads[].request_classes": "the shape of the demand",
+    "workloads[].lengths": "the shape of the demand",
     "workloads[].trace": "the shape of the demand",
     "workloads[].arrivals": "a fact about the traffic, counted in what replicas sustain",
     "workloads[].users": "the demand in other words, read into the rate when the scenario is loaded",

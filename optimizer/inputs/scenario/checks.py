@@ -27,9 +27,13 @@ def _workload(workload: Workload, catalogs: Catalogs) -> Iterator[Finding]:
     for name in models:
         if is_known(name, catalogs):
             yield from _asked_of(name, workload, path, catalogs)
-    if workload.reasoning is not None and is_known(workload.model, catalogs):
+    unasked = {
+        "reasoning": workload.reasoning is not None and is_known(workload.model, catalogs),
+        "lengths": workload.lengths in catalogs.length_profiles,
+    }
+    for field in (name for name, is_unasked in unasked.items() if is_unasked):
         problem = "the catalogs were not asked yet"
-        yield Finding("scenario", 0, f"{path}.reasoning", problem, "load_scenario(source, catalogs) asks them")
+        yield Finding("scenario", 0, f"{path}.{field}", problem, "load_scenario(source, catalogs) asks them")
 
 
 def _asked_of(name: str, workload: Workload, path: str, catalogs: Catalogs) -> Iterator[Finding]:
@@ -37,7 +41,7 @@ def _asked_of(name: str, workload: Workload, path: str, catalogs: Catalogs) -> I
     model = catalogs.model(name)
     if workload.lora_adapters is not None:
         yield from refused_adapters(workload.lora_adapters, model, f"{path}.lora_adapters")
-    for item in workload.classes():
+    for item in () if workload.lengths is not None else workload.classes():
         needed = item.longest_tokens
         if needed > model.max_context_tokens:
             problem = f"{needed:,} tokens of prompt and answer exceed the context of {name}"

@@ -193,6 +193,8 @@ class RequestClass(Strict):
     output_tokens: Tokens
     lengths: Annotated[tuple[RequestLengths, ...], Field(min_length=1, max_length=400)] | None = None
     """How long which of its requests are; all alike where nothing is said."""
+    read_from: str | None = None
+    """Which profile it is of, with its source and licence, for people; written when the scenario is loaded."""
 
     @model_validator(mode="after")
     def _lengths_have_its_means(self) -> Self:

@@ -74,7 +74,17 @@ Codes = Annotated[tuple[str, ...], Folded, Listed, Field(max_length=MAX_NAMES)]
 
 
 NameKind = Literal[
-    "model", "gpu", "provider", "seller", "region", "country", "engine", "precision", "kv_precision", "geography"
+    "model",
+    "gpu",
+    "provider",
+    "seller",
+    "region",
+    "country",
+    "engine",
+    "precision",
+    "kv_precision",
+    "geography",
+    "length_profile",
 ]
 """What a name in a scenario may be of: a `provider` serves in any way, a `seller` rents machines."""
 

@@ -65,14 +65,15 @@ class ScenarioFile:
     scenario: Scenario
     document: Document
 
-    def with_thinking(self, catalogs: Catalogs) -> "ScenarioFile":
-        """The same with what the catalogs say of `reasoning`.
+    def asked_of(self, catalogs: Catalogs) -> "ScenarioFile":
+        """The same with what the catalogs say of `lengths` and `reasoning`, and what follows from lengths.
 
         Raises:
-            InputError: they say nothing of a model.
+            InputError: they say nothing of a model, or a rate that follows is too large.
         """
         with self.naming_lines():
-            return replace(self, scenario=with_thinking(self.scenario, catalogs))
+            with_rates = restated(door.with_lengths(self.scenario, catalogs))
+            return replace(self, scenario=with_thinking(with_rates, catalogs))
 
     def located(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The same findings with this file and the line of their field, or of the nearest field above it."""
@@ -93,8 +94,8 @@ def load_scenario(source: str | Path, catalogs: Catalogs | None = None) -> Scena
 
     Args:
         source: A YAML or JSON file, or the name of a shipped scenario.
-        catalogs: What is known, where a workload asks them how long its model thinks; names that they do not know are
-            told beside wrong fields.
+        catalogs: What is known, where a workload asks them for lengths or how long its model thinks; names that they do
+            not know are told beside wrong fields.
 
     Returns:
         The scenario, every field validated.
@@ -135,7 +136,7 @@ def scenario_in(document: Document, folder: Path | None, catalogs: Catalogs | No
     """
     try:
         file = _read(document, folder)
-        return file if catalogs is None else file.with_thinking(catalogs)
+        return file if catalogs is None else file.asked_of(catalogs)
     except InputError as error:
         if catalogs is None:
             raise

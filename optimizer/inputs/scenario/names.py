@@ -111,6 +111,8 @@ def _known(kind: NameKind, catalogs: Catalogs) -> Iterable[str]:
             return {name for engine in catalogs.engines.values() for name in engine.kv_precisions}
         case "geography":
             return {geography for geography, _, _ in terms.round_trips}
+        case "length_profile":
+            return catalogs.length_profiles
 
 
 def _matches(named: Named, known: list[str], catalogs: Catalogs) -> bool:
@@ -131,6 +133,8 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
             problem, hint = f"unknown model '{named.text}'", why_not_planned(named.text) or near
         case "geography":
             problem = f"nobody measured round trips from '{named.text}'"
+        case "length_profile":
+            problem = f"unknown profile of lengths '{named.text}'"
         case "region" if REGIONS in at and named.text.casefold() in _known("country", catalogs):
             countries = document.path((*at[: at.index(REGIONS)], "countries"))
             hint = f"{countries} is where countries are named"

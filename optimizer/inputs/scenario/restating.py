@@ -81,7 +81,10 @@ def _longer(item: RequestClass, factor: float) -> RequestClass:
 
 
 def _restated(workload: Workload) -> Workload:
-    """As a rate, with the lengths of answers that the scenario itself gives."""
+    """As a rate, with the lengths of answers that the scenario itself gives; as it is while the catalogs were not asked
+    for its lengths."""
+    if workload.lengths is not None:
+        return workload
     if isinstance(workload.reasoning, float):
         return _restated(_thinking(workload, workload.reasoning, "as the scenario says"))
     if workload.users is not None and workload.requests_per_user_hour is not None:

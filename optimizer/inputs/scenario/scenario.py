@@ -114,6 +114,7 @@ __all__ = [
 Thinking = Annotated[float, Number, Field(ge=1, le=1000)]
 RATES = ("requests_per_second", "demand", "users", "tokens_per_day", "deadline")
 """Fields that say how much is asked."""
+SHAPES = ("input_tokens", "output_tokens")
 
 
 class AlternativeModel(Strict):
@@ -156,6 +157,8 @@ class Workload(Strict):
     input_tokens: Tokens | None = None
     output_tokens: Tokens | None = None
     request_classes: Annotated[tuple[RequestClass, ...], Field(min_length=1, max_length=400)] | None = None
+    lengths: Annotated[str | None, NameOf("length_profile", wildcards=False)] = None
+    """A profile of the catalogs, instead of lengths; its class stands in its place once they were asked."""
     trace: str | None = None
     """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
     arrivals: ArrivalProcess | None = None
@@ -190,14 +193,20 @@ class Workload(Strict):
     @model_validator(mode="after")
     def _one_rate_and_one_shape(self) -> Self:
         if self.trace is not None and self.requests_per_second is None and self.request_classes is None:
-            rivals = [f for f in (*RATES, "input_tokens", "output_tokens") if getattr(self, f) is not None]
+            rivals = [f for f in (*RATES, *SHAPES, "lengths") if getattr(self, f) is not None]
             if rivals:
                 raise ValueError(f"trace already gives the rate and the lengths; remove {', '.join(rivals)}")
             return self
         self._one_rate()
+        if self.lengths is not None:
+            rivals = [f for f in (*SHAPES, "request_classes") if getattr(self, f) is not None]
+            if rivals:
+                problem = f"the profile already gives the lengths; remove {', '.join(rivals)}"
+                raise FieldError("lengths", problem, "or remove lengths")
+            return self
         lengths = self.input_tokens is not None and self.output_tokens is not None
         if (self.input_tokens is None) != (self.output_tokens is None) or lengths == (self.request_classes is not None):
-            raise ValueError("give input_tokens with output_tokens, or request_classes (or a trace)")
+            raise ValueError("give input_tokens with output_tokens, or request_classes, or lengths (or a trace)")
         if self.request_classes is not None:
             total = sum(item.share for item in self.request_classes)
             if abs(total - 1) > SHARE_TOLERANCE:
@@ -251,6 +260,8 @@ class Workload(Strict):
         """The request classes in order of prompt length; one class when only means were given."""
         if self.request_classes is not None:
             return tuple(sorted(self.request_classes, key=lambda item: (item.input_tokens, item.output_tokens)))
+        if self.lengths is not None:
+            raise ValueError(f"the catalogs were not asked for the lengths of workload {self.name}")
         if self.input_tokens is None or self.output_tokens is None:
             raise ValueError(f"the trace of workload {self.name} was not loaded")
         return (RequestClass(share=1.0, input_tokens=self.input_tokens, output_tokens=self.output_tokens),)

@@ -136,7 +136,7 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     """Each row's replica at its own rate, (n,); above its capacity `stable` is false and latencies are those at the
     capacity, which is the least they can be."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    high = max_others(replica)
+    high = max_in_line(replica)
     running = bisect(lambda others: rate_at(replica, others) <= rate_per_s, high)
     point = predicted_at(replica, running)
     return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + ROUNDING)))
@@ -149,7 +149,7 @@ def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> Ope
     which `stable` tells whether it keeps up.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    slow, high = slowed(replica, margins), max_others(replica)
+    slow, high = slowed(replica, margins), max_in_line(replica)
     of_slow = bisect(lambda others: rate_at(slow, others) <= rate_per_s * margins.tpot, high)
     point, predicted = bounded_at(slow, of_slow, margins), operate(setup, mix, rate_per_s)
     tpot = {name: margins.tpot * seconds for name, seconds in predicted.tpot_s.items()}
@@ -210,7 +210,7 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     them, so the lowest of the rates holds.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    slow, high = slowed(replica, limits.margins), max_others(replica)
+    slow, high = slowed(replica, limits.margins), max_in_line(replica)
     stable = predicted_at(replica, np.zeros(setup.rows), ()).stable
     possible, rates, codes = stable, list[Floats](), list[Ints]()
     for name, in_time in _tests(replica, slow, limits).items():
@@ -258,12 +258,18 @@ def _all_within(found: Mapping[str, Floats], limits_s: Mapping[str, float]) -> F
 def _full(replica: ReplicaModel) -> Ints:
     """What a replica is full of that runs as many sequences as it can: the cache, or all the engine allows, (n,)."""
     cache = replica.memory.kv_capacity / replica.sequence_bytes <= replica.setup.layout.max_num_seqs
+    cache &= max_others(replica) <= replica.most_beside_prompts
     return np.where(cache, LIMITS.index("kv_memory"), LIMITS.index("saturation"))
 
 
 def max_others(replica: ReplicaModel) -> Floats:
     """Sequences that may run beside one's own, (n,), before the cache or the engine's limit is full."""
     return np.maximum(replica.places - 1, 0.0)
+
+
+def max_in_line(replica: ReplicaModel) -> Floats:
+    """The same where requests come by themselves, (n,), so that the steps must have room for their prompts, too."""
+    return np.minimum(max_others(replica), replica.most_beside_prompts)
 
 
 def bisect(admissible: Callable[[Floats], Flags], high: Floats) -> Floats:

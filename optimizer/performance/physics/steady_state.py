@@ -18,7 +18,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.line import Line
 from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
-from optimizer.performance.physics.queueing import STATISTICS, admission_wait, normal_deviation, server_wait
+from optimizer.performance.physics.queueing import STATISTICS, admission_wait, normal_deviation, prompt_wait
 from optimizer.performance.physics.request_times import RequestTimes
 from optimizer.performance.physics.roofline import prefill_attention_seconds
 from optimizer.performance.physics.setup import Setup
@@ -62,6 +62,16 @@ class ReplicaModel:
     places: Floats
     sequence_bytes: Floats
     sequence_variation: Floats
+
+    @property
+    def most_beside_prompts(self) -> Floats:
+        """Sequences above which a step has no room for the prompts that come in it, (n,).
+
+        Of b sequences b/output end in a step, and as many prompts come, which must fit into what b leave of its tokens.
+        """
+        tokens = self.setup.layout.max_batched_tokens
+        most: Floats = tokens / (1 + self.demand.mean_new / self.demand.mean_output)
+        return most
 
 
 def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
@@ -146,7 +156,7 @@ def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts
     """
     demand, steps = replica.demand, replica.steps
     interval = np.maximum(replica.setup.layout.admission_interval, 1.0)
-    together, new = np.maximum(interval * sequences / demand.mean_output, 1.0), demand.mean(demand.new_tokens)
+    together, new = np.maximum(interval * sequences / demand.mean_output, 1.0), replica.demand.mean_new
     work = replica.mean_attention + steps.shared_prefill(new, together, sequences, step)
     return work * steps.held_up(sequences / demand.mean_output, chunks_of(replica.setup, new))
 
@@ -197,11 +207,18 @@ def _line(replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats) -> 
 
     Sequences that differ in size fill the cache as unevenly as such arrivals do: the variance of a random sum.
     """
-    step, uneven = flow.step.total, replica.demand.arrivals.of_replica(flow.rate_per_s)
+    uneven = replica.demand.arrivals.of_replica(flow.rate_per_s)
     of_places = uneven + 2 * replica.sequence_variation
     place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot, of_places)
-    load = np.minimum(flow.rate_per_s * flow.prefill, 1.0)
-    return Line(server_wait(load, replica.mean_prefill + step, replica.prefill_variation, uneven), place)
+    prompts = prompt_wait(
+        flow.rate_per_s,
+        flow.prefill,
+        flow.step.total,
+        in_a_step=np.maximum(replica.setup.layout.max_batched_tokens - running, 1.0) / replica.demand.mean_new,
+        squared_variation=replica.prefill_variation,
+        of_arrivals=uneven,
+    )
+    return Line(prompts, place)
 
 
 def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """What the requests of a replica ask: tokens of prompts and answers, by kind, and how unevenly they arrive."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -33,12 +34,17 @@ class TokenMix(RowArrays):
         mean: Floats = np.sum(self.share * values, axis=1)
         return mean
 
-    @property
+    @cached_property
     def mean_output(self) -> Floats:
         """Output tokens of the mean request, (n,)."""
         return self.mean(self.output_tokens)
 
-    @property
+    @cached_property
+    def mean_new(self) -> Floats:
+        """Tokens to compute of the mean prompt, (n,)."""
+        return self.mean(self.new_tokens)
+
+    @cached_property
     def typical_output(self) -> Floats:
         """Output tokens whose inverse is the mean inverse over the requests where these differ, (n,): what short
         answers make of a variance by token."""

@@ -68,7 +68,9 @@ def _lengths(workload: Workload) -> str:
     if not lengths:
         return words
     longest = max(item.input_tokens for item in lengths), max(item.output_tokens for item in lengths)
-    return f"{words} on average (up to some {longest[0]:,} and {longest[1]:,})"
+    read_from = "; ".join(item.read_from for item in classes if item.read_from)
+    source = f"; read from {read_from}" if read_from else ""
+    return f"{words} on average (up to some {longest[0]:,} and {longest[1]:,}{source})"
 
 
 def _span(tokens: Sequence[int]) -> str:

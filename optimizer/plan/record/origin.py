@@ -118,7 +118,14 @@ def _by_second(catalogs: Catalogs) -> list[Any]:
 def _known(catalogs: Catalogs) -> list[Any]:
     """All but prices and calibration; aliases of other people's price lists only matter when those are imported."""
     terms = catalogs.terms
-    by_name = (catalogs.gpus, catalogs.models, catalogs.aliases, catalogs.thinking, catalogs.schemes)
+    by_name = (
+        catalogs.gpus,
+        catalogs.models,
+        catalogs.aliases,
+        catalogs.thinking,
+        catalogs.length_profiles,
+        catalogs.schemes,
+    )
     by_place = (terms.sellers, terms.round_trips, terms.grid)
     hosted = WORDS | {"as_of", *PER_TOKEN}
     return [

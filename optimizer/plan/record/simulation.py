@@ -112,6 +112,8 @@ class Simulation(Strict):
 
     requests: int
     arrivals: str
+    lengths: str | None = None
+    """The profile whose lengths requests have; None where they are those of the scenario or of a trace."""
     assumed: tuple[str, ...] = ()
     """Workloads of which the scenario does not say how requests arrive, taken to know nothing of each other."""
     from_trace: tuple[str, ...] = ()

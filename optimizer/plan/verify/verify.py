@@ -312,6 +312,8 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "lifecycle": "read by `optimizer lifecycle` and `optimizer horizon` alone",
     "risk": "read by `optimizer risk` and `optimizer plan --risk` alone",
     "workloads[].name": "what the workload is called; deployments refer to it",
+    "workloads[].lengths": "read into the request classes before a plan is made",
+    "workloads[].request_classes[].read_from": "where the lengths come from, for people",
     "workloads[].trace": "read into the rate and the request classes when the scenario is loaded",
     "workloads[].arrivals.read_from": "where the variation comes from, for people",
     "workloads[].arrivals.process": "says what is assumed where nothing is said",

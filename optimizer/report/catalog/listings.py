@@ -40,6 +40,22 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         },
         ("model",),
     ),
+    "length-profiles": Listing(
+        "how long prompts and answers of published traffic are: what a workload may name as its `lengths`",
+        lambda known: tuple(known.length_profiles.values()),
+        {
+            "profile": "{profile}",
+            ">requests": "{requests:number}",
+            ">prompt p50": "{input_tokens_p50:rounded}",
+            ">mean": "{input_tokens_mean:rounded}",
+            ">p99": "{input_tokens_p99:rounded}",
+            ">answer p50": "{output_tokens_p50:rounded}",
+            ">mean ": "{output_tokens_mean:rounded}",
+            ">p99 ": "{output_tokens_p99:rounded}",
+            "as of": "{as_of}",
+        },
+        ("profile", "source"),
+    ),
     "models": Listing(
         "a model architecture, from which memory, compute and traffic follow",
         lambda known: tuple(known.models.values()),

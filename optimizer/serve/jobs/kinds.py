@@ -150,6 +150,7 @@ def _simulate(asked: Asked) -> Simulation:
         confidence=options.confidence,
         requests=options.requests,
         seeds=options.seeds,
+        lengths=options.lengths,
         by_chance=options.by_chance,
         lose_instance=options.lose_instance,
         lose_region=options.lose_region,

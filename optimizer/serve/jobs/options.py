@@ -79,6 +79,9 @@ class SimulateOptions(Limited):
         default=None,
         description="poisson, gamma:CV2, ramp:FROM-TO or together:SECONDS, week:DAYS; else as the scenario says.",
     )
+    lengths: str | None = Field(
+        default=None, description="A profile of the catalog length-profiles, whose lengths requests have instead."
+    )
     seeds: int = Field(default=1, ge=1, le=1000, description="How often to repeat it with other luck.")
     requests: int = Field(default=50_000, ge=100, le=1_000_000, description="Of each workload and seed.")
     confidence: float | None = Field(default=None, ge=0.5, le=0.999, description="Step times at this bound.")
