@@ -28,6 +28,10 @@ from optimizer.program.search import search
 SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.85, 0.6, 0.25
 """Of what is left on the clock: what the week without links may use by its levels, with fewer periods, and else."""
 
+HARDLY_OPEN = 0.01
+"""Share of a plan's cost that may be open where a large program of machines paid all month is not searched any more:
+its first node alone takes a minute, and what it finds then is rarely cheaper."""
+
 MOST_TOGETHER, MOST_STREAMS_TOGETHER = 12, 2_000
 """Periods of a week, and flows of it without links, that are searched together sooner than by their levels."""
 
@@ -98,16 +102,16 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
 
 
 def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
-    """Whether a large program of machines paid all month could save next to nothing: it would be searched in vain."""
-    if not problem.offers.always_paid.any() or _is_wide(known, state):
+    """Whether a large program of machines paid all month could save so little that it would be searched in vain."""
+    if not problem.offers.always_paid.any() or _is_wide(known, state, HARDLY_OPEN):
         return False
     return int(undominated(problem).sum()) * problem.traffic.periods > MOST_CELLS_OF_EQUALS
 
 
-def _is_wide(known: Known, state: SearchState) -> bool:
+def _is_wide(known: Known, state: SearchState, close: float = CLOSE) -> bool:
     """Whether what is known of the least that plans cost is far from what a plan costs that is of interest."""
     most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
-    return not (np.isfinite(most) and (1 - CLOSE) * most <= known.usd_per_hour <= most)
+    return not (np.isfinite(most) and (1 - close) * most <= known.usd_per_hour <= most)
 
 
 def _loses_much(problem: Problem) -> bool:
