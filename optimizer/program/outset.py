@@ -12,7 +12,7 @@ from optimizer.base.arrays import Ints
 from optimizer.program.large.level_prices import CLOSE, bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
 from optimizer.program.large.paid_all_month import told_by_counts
-from optimizer.program.large.period_programs import MOST_PERIODS
+from optimizer.program.large.period_programs import MOST_PERIODS, single_period
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
@@ -44,7 +44,7 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
     # who counts what there is to operate has a plan already, and asks whether there is a simpler one
-    wanted = _loses_much(problem) and not problem.ceiling.in_force
+    wanted = _hard_to_plan(problem) and state.proof and not problem.ceiling.in_force
     peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
@@ -57,13 +57,31 @@ def _known_at_peak(problem: Problem, state: SearchState) -> Known:
     with state.phase("peak"):
         own = replace(state, progress=None, cutoff_usd_per_hour=np.inf, eliminated={})
         result = search(at_peak(problem), replace(own, clock=state.clock.share(SHARE_OF_PEAK)))
-        if result.status == "infeasible" and peaks_at_once(problem):
-            return Known(np.inf)
+        if result.status == "infeasible":
+            ruled_out = peaks_at_once(problem) or _none_for_the_busiest(problem, own)
+            return Known(np.inf) if ruled_out else NOTHING_KNOWN
         if result.incumbent is None:
             return NOTHING_KNOWN
         used = result.incumbent.used | stands_in_force(problem)
         _, plan = solve_on(problem, used, replace(own, clock=state.clock.share(SHARE_OF_PEAK)), NODES_FROM_PEAK)
     return Known(0.0, plan if plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour else None)
+
+
+def _none_for_the_busiest(problem: Problem, state: SearchState) -> bool:
+    """Whether nothing serves a period that asks for most, which then rules the week out.
+
+    The busiest moment may ask for more than any period: for the replicas that stay where nothing is asked for, too. So
+    the period of the most demand is looked at, and that of the most replicas that stay.
+    """
+    traffic, price = problem.traffic, problem.offers.price_usd_per_hour
+    most = traffic.demand_per_s.max(axis=0)
+    of_most = np.divide(traffic.demand_per_s, most, out=np.zeros_like(traffic.demand_per_s), where=most > 0)
+    for asked in (of_most, traffic.least_replicas):
+        own = replace(state, clock=state.clock.share(SHARE_OF_PEAK))
+        busiest = single_period(problem, int(asked.sum(axis=1).argmax()), price)
+        if search(busiest, own).status == "infeasible":
+            return True
+    return False
 
 
 def _known_without_links(problem: Problem, state: SearchState) -> Known:
@@ -117,6 +135,12 @@ def _is_wide(known: Known, state: SearchState, close: float = CLOSE) -> bool:
 def _loses_much(problem: Problem) -> bool:
     """Whether losses are survived, which makes a program of several periods a hard one."""
     return bool(problem.limits.survive) or places_instances(problem)
+
+
+def _hard_to_plan(problem: Problem) -> bool:
+    """Whether it takes long to find a plan of a week, or that there is none: losses, or few kinds that may ever run."""
+    limits = problem.limits
+    return _loses_much(problem) or bool(limits.spare_replicas) or limits.max_distinct_configurations is not None
 
 
 def _known_of_hours(week: Problem, kind: Ints, free: Problem, state: SearchState) -> Known:

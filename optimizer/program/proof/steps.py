@@ -61,8 +61,8 @@ def most_usd_per_hour(problem: Problem, state: SearchState) -> float:
 
 
 def ruled_out(problem: Problem, usd_per_hour: float, state: SearchState) -> bool:
-    """Whether there is no plan within what it may cost, where every plan costs at least so much."""
-    return usd_per_hour > most_usd_per_hour(problem, state) * (1 + 10 * EQUAL_COST)
+    """Whether there is no plan within what it may cost, where every plan costs at least so much; none, if infinite."""
+    return usd_per_hour == np.inf or usd_per_hour > most_usd_per_hour(problem, state) * (1 + 10 * EQUAL_COST)
 
 
 def within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
