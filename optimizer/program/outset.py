@@ -12,7 +12,7 @@ from optimizer.base.arrays import Ints
 from optimizer.program.large.level_prices import CLOSE, bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
 from optimizer.program.large.paid_all_month import told_by_counts
-from optimizer.program.large.period_programs import MOST_PERIODS
+from optimizer.program.large.period_programs import MOST_PERIODS, single_period
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
@@ -28,6 +28,10 @@ from optimizer.program.search import search
 SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.85, 0.6, 0.25
 """Of what is left on the clock: what the week without links may use by its levels, with fewer periods, and else."""
 
+HARDLY_OPEN = 0.01
+"""Share of a plan's cost that may be open where a large program of machines paid all month is not searched any more:
+its first node alone takes a minute, and what it finds then is rarely cheaper."""
+
 MOST_TOGETHER, MOST_STREAMS_TOGETHER = 12, 2_000
 """Periods of a week, and flows of it without links, that are searched together sooner than by their levels."""
 
@@ -40,7 +44,7 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
     # who counts what there is to operate has a plan already, and asks whether there is a simpler one
-    wanted = _loses_much(problem) and not problem.ceiling.in_force
+    wanted = _hard_to_plan(problem) and state.proof and not problem.ceiling.in_force
     peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
@@ -53,13 +57,31 @@ def _known_at_peak(problem: Problem, state: SearchState) -> Known:
     with state.phase("peak"):
         own = replace(state, progress=None, cutoff_usd_per_hour=np.inf, eliminated={})
         result = search(at_peak(problem), replace(own, clock=state.clock.share(SHARE_OF_PEAK)))
-        if result.status == "infeasible" and peaks_at_once(problem):
-            return Known(np.inf)
+        if result.status == "infeasible":
+            ruled_out = peaks_at_once(problem) or _none_for_the_busiest(problem, own)
+            return Known(np.inf) if ruled_out else NOTHING_KNOWN
         if result.incumbent is None:
             return NOTHING_KNOWN
         used = result.incumbent.used | stands_in_force(problem)
         _, plan = solve_on(problem, used, replace(own, clock=state.clock.share(SHARE_OF_PEAK)), NODES_FROM_PEAK)
     return Known(0.0, plan if plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour else None)
+
+
+def _none_for_the_busiest(problem: Problem, state: SearchState) -> bool:
+    """Whether nothing serves a period that asks for most, which then rules the week out.
+
+    The busiest moment may ask for more than any period: for the replicas that stay where nothing is asked for, too. So
+    the period of the most demand is looked at, and that of the most replicas that stay.
+    """
+    traffic, price = problem.traffic, problem.offers.price_usd_per_hour
+    most = traffic.demand_per_s.max(axis=0)
+    of_most = np.divide(traffic.demand_per_s, most, out=np.zeros_like(traffic.demand_per_s), where=most > 0)
+    for asked in (of_most, traffic.least_replicas):
+        own = replace(state, clock=state.clock.share(SHARE_OF_PEAK))
+        busiest = single_period(problem, int(asked.sum(axis=1).argmax()), price)
+        if search(busiest, own).status == "infeasible":
+            return True
+    return False
 
 
 def _known_without_links(problem: Problem, state: SearchState) -> Known:
@@ -98,21 +120,27 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
 
 
 def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
-    """Whether a large program of machines paid all month could save next to nothing: it would be searched in vain."""
-    if not problem.offers.always_paid.any() or _is_wide(known, state):
+    """Whether a large program of machines paid all month could save so little that it would be searched in vain."""
+    if not problem.offers.always_paid.any() or _is_wide(known, state, HARDLY_OPEN):
         return False
     return int(undominated(problem).sum()) * problem.traffic.periods > MOST_CELLS_OF_EQUALS
 
 
-def _is_wide(known: Known, state: SearchState) -> bool:
+def _is_wide(known: Known, state: SearchState, close: float = CLOSE) -> bool:
     """Whether what is known of the least that plans cost is far from what a plan costs that is of interest."""
     most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
-    return not (np.isfinite(most) and (1 - CLOSE) * most <= known.usd_per_hour <= most)
+    return not (np.isfinite(most) and (1 - close) * most <= known.usd_per_hour <= most)
 
 
 def _loses_much(problem: Problem) -> bool:
     """Whether losses are survived, which makes a program of several periods a hard one."""
     return bool(problem.limits.survive) or places_instances(problem)
+
+
+def _hard_to_plan(problem: Problem) -> bool:
+    """Whether it takes long to find a plan of a week, or that there is none: losses, or few kinds that may ever run."""
+    limits = problem.limits
+    return _loses_much(problem) or bool(limits.spare_replicas) or limits.max_distinct_configurations is not None
 
 
 def _known_of_hours(week: Problem, kind: Ints, free: Problem, state: SearchState) -> Known:

@@ -51,6 +51,10 @@ MOST_RELAXED_STREAMS = 20_000
 """Flows up to which a relaxation is solved only to leave out what is too dear, or when no time is left; beyond it
 takes seconds."""
 
+MOST_STREAMS_OF_WEEK = 300_000
+"""Flows of a week beyond which to write its relaxation down takes longer than what it tells is worth: a bound of its
+hours with nothing joining them is known by then."""
+
 SEPARATED_STREAMS = 1_000
 """Flows of undominated candidates beyond which workloads that share nothing are searched one by one."""
 
@@ -197,7 +201,8 @@ def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound
     clock = state.clock
     if clock.expired:
         clock = Clock(work_limit=GRACE_WORK) if clock.reached == "work limit" else Clock(GRACE_S)
-    if not state.clock.expired or len(part.problem.streams) <= MOST_RELAXED_STREAMS:
+    most = MOST_STREAMS_OF_WEEK if problem.traffic.periods > 1 else np.inf
+    if len(part.problem.streams) <= (MOST_RELAXED_STREAMS if state.clock.expired else most):
         bound, solved = _solved_relaxation(part.problem, clock)
         if solved:
             return None if bound is None else bound.for_whole(part.candidates, len(problem.candidates))

@@ -183,7 +183,8 @@ def solve_simpler(
         ValueError: The problem is not one, see `soundness`.
     """
     cutoff = cutoff_usd_per_month / HOURS_PER_MONTH
-    state = SearchState(clock or Clock(), node_limit=node_limit, cutoff_usd_per_hour=cutoff, at_any_rate=False)
+    own = clock or Clock()
+    state = SearchState(own, node_limit=node_limit, cutoff_usd_per_hour=cutoff, at_any_rate=False, proof=False)
     check(problem)
     order = sorted_problem(problem)
     try:

@@ -60,6 +60,10 @@ LATE, LATE_S = 0.25, 0.5
 MOST_SMALL_ROWS = 100
 """Rows from which a program for one period is solved by HiGHS; for smaller ones SCIP takes half its time."""
 
+MOST_ROWS_WITH_LOSSES = 1_500
+"""Rows up to which SCIP takes a half to a tenth of the time of HiGHS where losses are survived; beyond, HiGHS finds
+better plans."""
+
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
 
@@ -145,9 +149,16 @@ def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     return _solve(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters, clock)
 
 
-def integer_solver(periods: int, rows: int = MOST_SMALL_ROWS) -> IntegerSolver:
-    """SCIP where periods are coupled or rows are few, else HiGHS: each is faster there, see the record of decisions."""
-    return "scip" if periods > 1 or rows < MOST_SMALL_ROWS else "highs"
+def integer_solver(periods: int, rows: int = MOST_SMALL_ROWS, survives: bool = False) -> IntegerSolver:
+    """SCIP where periods are coupled or rows are few, else HiGHS: each is faster there, see the record of decisions.
+
+    Args:
+        periods: Of the problem.
+        rows: Of the program.
+        survives: Whether something is left after a loss, and no count is held down.
+    """
+    most_rows = MOST_ROWS_WITH_LOSSES if survives else MOST_SMALL_ROWS
+    return "scip" if periods > 1 or rows < most_rows else "highs"
 
 
 def solve_integer(
@@ -162,7 +173,8 @@ def solve_integer(
     """Solve a model with integers to the gap asked for, or as far as the limits allow.
 
     On HiGHS a solution that costs no more than `objective_target` ends it, too. On SCIP a model without a solution that
-    costs as little as `cutoff` is `infeasible`; HiGHS can't be told.
+    costs as little as `cutoff` is `infeasible`; HiGHS can't be told. SCIP must be told where a row holds the cost to
+    that: it takes such a row for its own limit, drops it, and without a solution within it calls one beyond optimal.
     """
     tolerances = {
         "objective_target": objective_target,

@@ -1,6 +1,7 @@
 """Plans that a shortcut of the search once missed or misjudged, each small enough to check by hand."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,6 +177,21 @@ def test_a_plan_dearer_than_the_one_known_is_none() -> None:
     assert solve(problem, cutoff_usd_per_month=best).cost_usd_per_month == best
     assert solve(problem, cutoff_usd_per_month=0.9 * best).outcome == "infeasible"
     assert solve(problem, cutoff_usd_per_month=1.5 * best).cost_usd_per_month == best
+
+
+def test_the_solver_is_told_of_a_budget_that_a_row_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    # SCIP drops such a row for a limit of its own, and without a solution within it called one beyond it optimal
+    told, solve_integer = [], steps.solve_integer
+
+    def listening(*model: Any, cutoff: float, **options: Any) -> SolverResult:
+        told.append(cutoff * HOURS_PER_MONTH)
+        return solve_integer(*model, cutoff=cutoff, **options)
+
+    monkeypatch.setattr(steps, "solve_integer", listening)
+    problem = fleet([1.0, 1.0], [("p", 1, 2.0)], [(0, 0), (0, 1)], Limits(1.0, max_monthly_usd=3_000.0))
+    assert solve(problem).outcome == "optimal"
+    assert told == [pytest.approx(3_000.0, rel=1e-4)] * len(told)
+    assert told
 
 
 def test_a_plan_near_the_cheapest_that_is_dearer_than_the_one_known_rules_none_out(

@@ -7,6 +7,9 @@ of their price and what that week costs at least, of which levels tell (see `lev
 costs no more than a known plan has only so many x to choose from, of those offers alone that are in such a plan. The
 other way round a plan of that week is one of the week, if each instance paid all month holds one configuration
 throughout. (Were e nothing, prices of demand per dollar would have no bound.)
+
+Most numbers need no look: at the prices of demand that the week without any such machine leads to, one is worth no more
+than what it holds in all periods together, so x of each cost at least that week's bound and x times the difference.
 """
 
 from collections.abc import Callable
@@ -22,6 +25,7 @@ from optimizer.program.large.joined_periods import (
     changes_what_is_held,
     counts_what_idles,
 )
+from optimizer.program.large.knapsack import units_of, worth_of_one
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
 from optimizer.program.large.patterns import pattern_bound
@@ -34,8 +38,8 @@ from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import can_beat, cheaper
 
-MOST_COUNTS: Final = 60
-"""Numbers of machines that are looked at: each takes some tenths of a second."""
+MOST_COUNTS, MOST_LISTED = 60, 5_000
+"""Numbers of machines that are looked at, which takes some tenths of a second each, and that are listed for that."""
 
 BY_HOURS: Final = 1e-4
 """Share e of the price that is paid by the hour."""
@@ -58,33 +62,51 @@ def told_by_counts(
         return known
     may_pay = can_beat(week, pattern_bound(week, state.clock).bound, None, replace(state, cutoff_usd_per_hour=most))
     part = compacted(week, may_pay)
-    counts = _counts(part.problem, most) if _serves_all(part.problem) else []
+    counts = _counts(part.problem, most) if _serves_all(part.problem) else np.zeros((0, len(part.offers)), np.int64)
     if counts is None:
         return known
+    at_least = _least_usd_per_hour(part.problem, counts, state)
+    if (at_least <= most).sum() > MOST_COUNTS:
+        return known
     plan, least = known.plan, most
-    for count in counts:
+    for number in np.argsort(at_least, kind="stable").tolist():
+        if at_least[number] > most:
+            break
+        count = counts[number]
         lower, found = _with(part.problem, kind, count, replace(state, cutoff_usd_per_hour=most), search)
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
         if state.clock.expired:
             return replace(known, plan=plan)
-        least = min(least, lower, most)
+        least = min(least, max(lower, float(at_least[number])), most)
     return Known(max(known.usd_per_hour, least), plan)
 
 
-def _counts(problem: Problem, most_usd_per_hour: float) -> list[Ints] | None:
-    """(O,) every number of instances paid all month that costs no more than a plan may; None where they are many."""
+def _counts(problem: Problem, most_usd_per_hour: float) -> Ints | None:
+    """(N, O) every number of instances paid all month that costs no more than a plan may; None where they are many."""
     offers, one = problem.offers, np.eye(len(problem.offers), dtype=np.int64)
     found: list[Ints] = [np.zeros(len(offers), dtype=np.int64)]
     for offer in np.flatnonzero(offers.always_paid).tolist():
         for fewer in found.copy():
             more = fewer + one[offer]
-            while len(found) <= MOST_COUNTS and more[offer] <= offers.available[offer]:
+            while len(found) <= MOST_LISTED and more[offer] <= offers.available[offer]:
                 if more @ offers.price_usd_per_hour > most_usd_per_hour:
                     break
                 found.append(more)
                 more = more + one[offer]
-    return found if len(found) <= MOST_COUNTS else None
+    return np.array(found) if len(found) <= MOST_LISTED else None
+
+
+def _least_usd_per_hour(week: Problem, counts: Ints, state: SearchState) -> Floats:
+    """(N,) USD/h that no plan with so many (N, O) machines paid all month undercuts, as far as one look tells."""
+    none = _by_the_hour(week, np.zeros(len(week.offers)))
+    part = compacted(none, undominated(none) & ~week.offers.always_paid[none.candidates.offer])
+    if not _serves_all(part.problem):
+        return np.zeros(len(counts))
+    found = pattern_bound(part.problem, state.clock)
+    held = worth_of_one(units_of(week), found.worth).sum(axis=0)
+    beyond = np.where(week.offers.always_paid, week.offers.price_usd_per_hour - held, 0.0)
+    return np.asarray(found.bound.usd_per_hour + counts @ beyond)
 
 
 def _with(

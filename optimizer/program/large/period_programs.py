@@ -37,7 +37,8 @@ from optimizer.program.proof.steps import cheaper
 Search: TypeAlias = Callable[[Problem, SearchState], SearchResult]
 
 MOST_ROUNDS, CLOSE = 8, 1e-3
-"""How often prices are moved, and how near the best bound of this kind, or a plan, they need not be moved any more."""
+"""How often prices are moved, and how near the best bound of this kind, or a plan, they need not be moved any more;
+where a wider gap is asked for, that."""
 
 MOST_PERIODS, MOST_UNLINKED_PERIODS = 30, 60
 """Periods of which each has a program of its own; with more starts each is so short that these join them."""
@@ -118,7 +119,7 @@ def bound_by_periods(
         search: Solves one period.
     """
     best, best_prices, pull = 0.0, prices, FIRST_PULL
-    plans, plan = _plans_of(problem, known), known
+    plans, plan, close = _plans_of(problem, known), known, max(CLOSE, state.relative_gap)
     runs = np.zeros(len(problem.offers), dtype=np.bool_)
     for number in range(MOST_ROUNDS):
         found = period_plans(problem, prices, state, search)
@@ -131,7 +132,7 @@ def bound_by_periods(
         if mixture is None:
             break
         runs, least = mixture.runs, np.inf if plan is None else plan.usd_per_hour
-        if min(mixture.value, least) - best <= CLOSE * best or state.clock.expired:
+        if min(mixture.value, least) - best <= close * best or state.clock.expired:
             break
         prices = _between(problem, best_prices, mixture, pull)
     return best, runs, plan

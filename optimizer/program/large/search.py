@@ -55,7 +55,7 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
         return final_solve(problem, keep, bound, known.plan, state)
     with state.phase("incumbent"):
         incumbent = cheaper(_planned_over_the_week(part, found, problem, state), known.plan)
-        if incumbent is not None or not may_part(problem):
+        if incumbent is not None or not (may_part(problem) and state.proof):
             incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
     if _worth_parting(problem, bound, incumbent, state):
         bound, incumbent = _parted(part, found, bound, incumbent, problem, state, search)
@@ -101,11 +101,12 @@ def _planned_on_parts(
 ) -> Incumbent | None:
     """The cheaper of a known plan and those of parts that the bound points to.
 
-    Wider parts are looked at as long as there is no plan, and to the last where a gap was asked for.
+    Wider parts are looked at as long as there is no plan, and to the last where a gap was asked for, save in a week,
+    whose programs of wide parts take longer than all else.
     """
-    incumbent = known
+    incumbent, to_the_last = known, state.relative_gap and problem.traffic.periods == 1
     for tried, (candidates, nodes, mixes) in enumerate(LARGE_PARTS):
-        enough = tried and incumbent is not None and not state.relative_gap
+        enough = tried and incumbent is not None and not to_the_last
         if enough or within_gap(bound, incumbent, state) or state.clock.expired:
             break
         promising = promising_part(part, found, candidates, mixes)
@@ -118,7 +119,8 @@ def _planned_on_parts(
 def _worth_parting(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
     """Whether programs of single periods are likely to tell more than is known."""
     wide = incumbent is None or incumbent.usd_per_hour - bound.usd_per_hour > WIDE_GAP * incumbent.usd_per_hour
-    return may_part(problem) and wide and not within_gap(bound, incumbent, state) and not state.clock.expired
+    open_still = wide and not within_gap(bound, incumbent, state) and not state.clock.expired
+    return may_part(problem) and state.proof and open_still
 
 
 def _within(part: Sorted, incumbent: Incumbent | None) -> Incumbent | None:

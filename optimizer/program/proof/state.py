@@ -70,7 +70,8 @@ class SearchState:
     columns and the solver of the last program, and the limit of the clock that ended it, if one did.
 
     Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible. Where a
-    plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short.
+    plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short. A `proof` that takes longer
+    than the programs of a week is not wanted where a plan is good enough.
     """
 
     clock: Clock
@@ -79,6 +80,7 @@ class SearchState:
     node_limit: int | None = None
     cutoff_usd_per_hour: float = np.inf
     at_any_rate: bool = True
+    proof: bool = True
     phase_wall_s: dict[str, float] = field(default_factory=dict)
     eliminated: dict[str, int] = field(default_factory=dict)
     columns_solved: int = 0

@@ -61,8 +61,8 @@ def most_usd_per_hour(problem: Problem, state: SearchState) -> float:
 
 
 def ruled_out(problem: Problem, usd_per_hour: float, state: SearchState) -> bool:
-    """Whether there is no plan within what it may cost, where every plan costs at least so much."""
-    return usd_per_hour > most_usd_per_hour(problem, state) * (1 + 10 * EQUAL_COST)
+    """Whether there is no plan within what it may cost, where every plan costs at least so much; none, if infinite."""
+    return usd_per_hour == np.inf or usd_per_hour > most_usd_per_hour(problem, state) * (1 + 10 * EQUAL_COST)
 
 
 def within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
@@ -144,9 +144,11 @@ def solve_part(
     # a bill that outlasts what runs is found sooner from whole replicas: 2.6 s instead of 13 for `billed-by-the-day`
     whole = None if problem.has_minimum_billing else must_be_whole(program, cost)
     model = model_proto(program, cost, whole=whole)
-    state.solver = integer_solver(problem.traffic.periods, len(model.linear_constraints.ids))
-    # a program of one period that is held to a cost is solved sooner without being told of it
-    cutoff = most_usd_per_hour(problem, state) if problem.traffic.periods > 1 else np.inf
+    survives = bool(problem.limits.survive) and not problem.ceiling.in_force
+    state.solver = integer_solver(problem.traffic.periods, len(model.linear_constraints.ids), survives)
+    # a program of one period that is held to a cost by no row of its own is solved sooner without being told of it
+    told = problem.traffic.periods > 1 or problem.limits.max_monthly_usd is not None
+    cutoff = most_usd_per_hour(problem, state) if told else np.inf
     result = solve_integer(
         model,
         state.clock,
