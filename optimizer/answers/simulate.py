@@ -67,8 +67,8 @@ def simulate(
             the central prediction.
         requests: Of each workload and seed, at least.
         seeds: How often the whole is repeated with other luck.
-    lengths: The profile of the catalogs whose lengths requests have, instead of the scenario's.
-    by_chance: Whether requests go to any replica at random, whatever the policy says.
+        lengths: The profile of the catalogs whose lengths requests have, instead of the scenario's.
+        by_chance: Whether requests go to any replica at random, whatever the policy says.
         lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
         lose_region: The same of all replicas in a region, by its name or with its provider before it.
         lose_spot: The same of all spot replicas of a workload in one provider's region, those that are sent most.

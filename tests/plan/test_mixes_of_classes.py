@@ -38,9 +38,9 @@ def desk(**policy: object) -> Scenario:
                 {
                     "name": "desk",
                     "model": "qwen3-32b",
-                    "requests_per_second": 5.7,
+                    "requests_per_second": 6.1,
                     "request_classes": classes,
-                    "slo": {"ttft_ms": {"p95": 760}, "tpot_ms": {"mean": 50}},
+                    "slo": {"ttft_ms": {"p95": 781}, "tpot_ms": {"mean": 50}},
                 }
             ],
             "policy": {
@@ -123,8 +123,9 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(
     # simulated requests leave this plan undecided, and would lead to one of pools
     monkeypatch.setattr(tried, "MOST_ROUNDS", 0)
     report = optimize(desk(), catalogs)
-    (mixed,) = (d for d in report.deployments if d.pool == MIXED)
-    assert sum(item.share for item in mixed.classes) == pytest.approx(1)
+    mixed = [d for d in report.deployments if d.pool == MIXED]
+    assert [sum(item.share for item in d.classes) for d in mixed] == pytest.approx([1] * len(mixed))
+    assert mixed
     (apart_,) = (item for item in report.explanation.alternatives if item.kind == "mix_classes")
     assert (apart_.difference_usd or 0) > 0
     text = answer_text(plan_answer(report, verbose=True), width=1000)

@@ -23,6 +23,7 @@ def test_spare_replicas_are_used_by_less_than_verification_grants() -> None:
         deployments=2,
         deployment=np.arange(2),
         load=np.ones(2),
+        wanted=np.ones(2),
         unspared=np.array([0.5, 1.0]),
         max_utilization=1.0,
         open_rows=demand,
@@ -31,6 +32,23 @@ def test_spare_replicas_are_used_by_less_than_verification_grants() -> None:
     assert kept_alone + other == pytest.approx(1.5)
     assert kept_alone + 1e-9 >= 0.5
     assert kept_alone / 0.5 - 1 < 0.6 * ROUTING_TOLERANCE
+
+
+def test_a_mix_with_hardly_any_of_a_class_is_sent_what_little_of_it_is_needed() -> None:
+    """The whole of a rare class is thousands of times what is asked of the other, so a share of it is no rounding."""
+    frequent = at_least(["frequent[]"], 1.0, (np.zeros(2, dtype=np.int64), np.arange(2), np.array([1.0, 4e3])))
+    router = _Router(
+        deployments=2,
+        deployment=np.arange(2),
+        load=np.array([1.0, 1e9]),
+        wanted=np.array([1.0, 4e3]),
+        unspared=None,
+        max_utilization=1.0,
+        open_rows=frequent,
+    )
+    alone, mixed = router.balanced()
+    assert mixed == pytest.approx(1e-9, rel=0.01)
+    assert alone + 4e3 * mixed == pytest.approx(1.0, abs=1e-7)
 
 
 @pytest.mark.parametrize("periods", [1, 3])

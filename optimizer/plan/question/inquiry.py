@@ -44,9 +44,6 @@ from optimizer.program.problem.tolls import tolled
 from optimizer.program.simplest import Complexity, SimplerSearch, complexity, held_to
 from optimizer.program.solve import Solution, solve, solve_simpler
 
-NO_FLOW = 1e-8
-"""Share of a class's demand below which a flow is the solver's rounding."""
-
 COMPARISON_GAP = 0.01
 COMPARISON_NODES = 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
@@ -97,15 +94,13 @@ class Answer:
 
     @cached_property
     def used(self) -> tuple[Use, ...]:
-        """The candidates that ever have replicas; flows too small to tell from rounding are none."""
+        """The candidates that ever have replicas."""
         replicas, asked = self.solution.replicas, self.inquiry.scenario.policy.robust.demand
-        problem = self.formulation.problem
         flow: dict[tuple[int, int], dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for routed in self.solution.flows:
-            if routed.flow_per_s > NO_FLOW * problem.reach_per_s[routed.period, routed.mix]:
-                flow[routed.period, routed.candidate][routed.mix] += routed.flow_per_s / asked
+            flow[routed.period, routed.candidate][routed.mix] += routed.flow_per_s / asked
         ran = np.flatnonzero(replicas.any(axis=0)).tolist()
-        rows = {c: np.flatnonzero(problem.candidates.rate_per_s[c]).tolist() for c in ran}
+        rows = {c: np.flatnonzero(self.formulation.problem.candidates.rate_per_s[c]).tolist() for c in ran}
         return tuple(
             Use(
                 self.formulation.columns[c],

@@ -13,7 +13,7 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
-from optimizer.program.formulation.demand import routed_demand
+from optimizer.program.formulation.demand import demand_shares, routed_demand
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.objective import egress_cost_usd_per_hour, egress_table_usd_per_hour
 from optimizer.program.formulation.policy import max_provider_share, max_spot_share
@@ -28,7 +28,7 @@ ROUTING_TOLERANCE = 1e-6
 """Relative excess over a capacity that is put down to floating point when whole counts are re-checked."""
 
 MIN_FLOW_SHARE = 1e-8
-"""Share of a stream's reach that is put down to floating point and sent nowhere."""
+"""Share of each class's demand that is put down to floating point and sent nowhere."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class _Router:
         deployments: How many.
         deployment: (N,) which of the deployments serves a stream.
         load: (N,) share of the deployment's full capacity that the reach of the stream takes.
+        wanted: (N,) how often its reach is the whole demand of a class, of the class of which it is most.
         unspared: (D,) share of full capacity that may be used so that spare replicas stand by; None without any.
         max_utilization: What no deployment's load may exceed.
         open_rows: What the flows must add up to.
@@ -85,6 +86,7 @@ class _Router:
     deployments: int
     deployment: Ints
     load: Floats
+    wanted: Floats
     unspared: Floats | None
     max_utilization: float
     open_rows: Rows
@@ -116,7 +118,7 @@ class _Router:
             free = np.isnan(level)
             stuck = free & (np.abs(result.duals) > ROUTING_TOLERANCE)
             level[stuck if stuck.any() else free] = busiest
-        return np.where(share > MIN_FLOW_SHARE, share, 0.0)
+        return np.where(share * self.wanted > MIN_FLOW_SHARE, share, 0.0)
 
     def _solved(self, level: Floats, objective: Floats, most: float = np.inf) -> SolverResult:
         """Minimize an objective over flows and, last, the highest utilization of deployments without a level (NaN).
@@ -159,11 +161,20 @@ def _router(problem: Problem, plan: Incumbent, period: int) -> tuple[Sorted, _Ro
         deployments=len(replicas),
         deployment=streams.server,
         load=streams.reach_per_s / (part.problem.rate_of_stream_per_s * replicas[streams.server]),
+        wanted=_wanted(part.problem),
         unspared=np.maximum(replicas - spare, 0) / replicas if spare.any() else None,
         max_utilization=problem.limits.max_utilization,
         open_rows=_open_rows(part.problem, bought_per_s),
     )
     return part, router.cheapest(egress_cost_usd_per_hour(part.problem))
+
+
+def _wanted(problem: Problem) -> Floats:
+    """(N,) the largest part of any class's demand that the reach of a stream is; 1 and more, where a class is rare."""
+    _, stream, share = demand_shares(problem, problem.streams)
+    most = np.zeros(len(problem.streams.mix))
+    np.maximum.at(most, stream, share)
+    return most
 
 
 def _spare(problem: Problem, plan: Incumbent, period: int) -> Ints:
