@@ -1,8 +1,8 @@
 """A workload's requests dealt to its replicas, and each replica that is looked at served from the first to the last.
 
 Requests go to deployments in the shares that the plan sends them, and inside a deployment to its replicas, as the
-router does it that the policy states; where it states none, to deployments by chance and to replicas in turn. Replicas
-of a deployment are alike, so of many only a few are looked at, which stand for the rest.
+policy's router does it. Replicas of a deployment are alike, so of many only a few are looked at, which stand for the
+rest.
 """
 
 from collections.abc import Mapping, Sequence
