@@ -6,8 +6,8 @@
 Each scheme leaves a part of the measurements out, takes the constants that the rest alone asks for, and predicts the
 part. What belongs together is left out together: a source; an architecture with an engine and dense or routed models;
 a configuration (model, GPU, layout, precision) whatever source published it, so that no twin of it stays behind; a
-model; a GPU; a generation of GPUs or a whole vendor. The constants without a part are one step of the fit's own from
-the shipped ones (decision 0004); ablations are fitted anew.
+model; a GPU; a generation of GPUs or a whole vendor. The constants without a part solve the fit to the rest, with
+residuals as linear as at the shipped ones (decision 0004); ablations are fitted anew.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Cross-validated predictions: folds left out in turn, without fitting anew.
 
-Close to the fitted constants the residuals are linear in them, r(x + d) ≈ r + J d, so the fit without a fold is one
-reweighted least-squares problem, solved for d. The fold's own rows are then predicted with the full model. A constant
-that only the fold informs returns to its prior or broader group, as it would in a fit.
+Close to the fitted constants the residuals are linear in them, r(x + d) ≈ r + J d, so the fit without a fold is a
+robust linear one, solved for d by weighing its figures again and again. The fold's own rows are then predicted with the
+full model. A constant that only the fold informs returns to its prior or broader group, as it would in a fit.
 """
 
 import zlib

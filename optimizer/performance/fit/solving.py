@@ -30,6 +30,9 @@ LONGEST_STEP: Final = 0.5
 
 STEPS: Final = 20
 LESS: Final = 0.5
+STILL: Final = 0.02
+"""In logarithms: a fit to the other figures ends when no constant moves further."""
+
 TOLERANCE: Final = 5e-4
 """A fit ends when a step changes its cost by less than this share."""
 
@@ -81,12 +84,31 @@ class Linearized:
         """How far the solution is from x, (f,)."""
         return np.asarray(-np.linalg.solve(*self._system), np.float64)
 
+    def moved(self, step: Floats) -> "Linearized":
+        """The same further on, where residuals are as linear as here."""
+        return replace(self, x=self.x + step, residual=self.residual + self.slope @ step)
+
     def without(self, left_out: Flags) -> Floats:
-        """The constants that solve the fit to the other figures, (f,)."""
-        matrix, pull = self._system
-        weighed = self._weighed[:, left_out]
-        matrix, pull = matrix - weighed @ self.slope[left_out], pull - weighed @ self.residual[left_out]
-        return self.x - np.asarray(np.linalg.solve(matrix, pull), np.float64)
+        """The constants that solve the fit to the other figures, (f,), each weighed by how far it is from these.
+
+        One step is not enough: what agrees with the figures left out had more weight for it.
+        """
+        rest = ~left_out
+        around = replace(
+            self,
+            slope=self.slope[rest],
+            counted=self.counted[rest],
+            residual=self.residual[rest],
+            weight=self.weight[rest],
+            row=self.row[rest],
+        )
+        for _ in range(STEPS):
+            step = around.step()
+            longest = float(np.abs(step).max())
+            around = around.moved(step * min(1.0, LONGEST_STEP / longest))
+            if longest < STILL:
+                break
+        return around.x
 
 
 def linearized(fitted: FitProblem, x: Floats) -> Linearized:
