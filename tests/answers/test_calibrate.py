@@ -153,17 +153,17 @@ def test_only_what_was_timed_moves_a_time(catalogs: Catalogs) -> None:
     moved = moves(fitted, solve(fitted, np.zeros(len(fitted.parameters.start))))
     assert all(abs(move) < 1e-9 for (parameter, _), move in moved.items() if parameter in OF_LATENCY)
     assert max(abs(move) for move in moved.values()) > 0.05
-    closed = problem(rows(engine="tensorrt-llm", engine_version="1.0.0").assign(tpot_ms_mean="30"), catalogs)
+    closed = problem(slower(catalogs, rows(engine="tensorrt-llm", engine_version="1.0.0")), catalogs)
     moved = moves(closed, solve(closed, np.zeros(len(closed.parameters.start))))
-    assert moved["step_overhead_s", "tensorrt-llm:1.0"] > 0.05
+    assert moved["step_overhead_s", "tensorrt-llm:1.0"] > 0.02
 
 
 def test_what_runs_away_from_its_broader_group_is_held_there(
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One era waits as predicted, the other twice as long; for so few rows the limit is set low."""
+    """One era waits as predicted, the other half as long again; for so few rows the limit is set low."""
     monkeypatch.setattr(fitting, "MOST_DEVIATIONS", 0.5)
-    eras = {"0.4.9": 1.0, "0.5.6": 2.0}
+    eras = {"0.4.9": 1.0, "0.5.6": 1.5}
     frame = pd.concat([rows(engine="sglang", engine_version=version) for version in eras], ignore_index=True)
     ttft = predict_batch(frame, catalogs, look_up=False)["pred_ttft_ms_mean"] * frame["engine_version"].map(eras)
     fitted = problem(frame.assign(ttft_ms_mean=ttft.map("{:.6g}".format)), catalogs)

@@ -114,7 +114,7 @@ def test_the_text_names_the_run_and_how_to_make_it(found: ExperimentReport) -> N
 
 
 def test_what_the_plan_runs_is_written_by_benchmark(few: Catalogs) -> None:
-    own = experiment(asked(tpot_ms=24, gpus={"allow": [MEASURED]}), few)
+    own = experiment(asked(tpot_ms=28, gpus={"allow": [MEASURED]}), few)
     text = rendered(experiment_answer(own, "'my file.yaml'", " --catalogs mine"), own, "text")
     assert "optimizer plan 'my file.yaml' --catalogs mine --format json --output plan.json" in text
     assert "optimizer benchmark plan.json --tool vllm --output runs --catalogs mine" in text
@@ -125,7 +125,7 @@ def test_what_the_plan_runs_is_written_by_benchmark(few: Catalogs) -> None:
 
 
 def test_the_command_answers_with_exit_code_0_though_nothing_is_worth_measuring(optimizer: Command) -> None:
-    said = optimizer("experiment", "ci-gate", "--format", "json", "--budget-usd", 5)
+    said = optimizer("experiment", "night-batch", "--format", "json", "--budget-usd", 5)
     told = json.loads(said.out)
     assert (said.code, said.err, told["outcome"]) == (0, "", "optimal")
     assert [run["net_usd"] < "0" for run in told["runs"]] == [True]

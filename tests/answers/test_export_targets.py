@@ -231,7 +231,7 @@ def test_deployments_that_are_one_service_are_written_once(planned: Planned, cat
 
 
 def test_a_target_says_what_it_cannot_carry(planned: Planned, catalogs: Catalogs) -> None:
-    found = exported(planned("token-scores"), catalogs, "skypilot", "dstack", "sglang")
+    found = exported(planned("token-scores"), catalogs, "vllm", "skypilot", "dstack", "sglang")
     said = {(each.target, each.reason) for each in found.left_out}
     assert any("gives each replica a machine of its own" in reason for target, reason in said if target == "skypilot")
     assert ("sglang", "the plan runs vLLM") in said

@@ -240,7 +240,8 @@ def test_what_is_planned_of_a_replica_is_of_one_and_of_the_whole_week(
 
     Half of the workload's 5 requests a second reach a replica at the busiest, 1 + (5 - 1) / 2 of the bursts of 5.
     """
-    scenario = with_workload(load_scenario("chat-8b"), cached_input_share=0.3, arrivals={"cv2": 5.0})
+    changes = {"requests_per_second": 5.0, "cached_input_share": 0.3, "arrivals": {"cv2": 5.0}}
+    scenario = with_workload(load_scenario("chat-8b"), **changes)
     report = scheduled(planned("chat-8b"), (500.0, 1, 2.0), (230.0, 2, 5.0))
     found = planned_replica(report, scenario, catalogs, None)
     assert found.rates_per_s == (2.0, 2.5)

@@ -167,12 +167,12 @@ def test_so_few_requests_decide_nothing_and_it_is_said_how_many_would(
         ({"num_gpus": "2"}, "number of GPUs: measured 2, promised 1"),
         ({"engine": "sglang"}, "engine: measured sglang, promised vllm"),
         ({"model_id": "Qwen/Qwen3-32B"}, "model: measured Qwen/Qwen3-32B, promised meta-llama/Llama-3.1-8B-Instruct"),
-        ({"request_rate": 4.85}, "rate: measured 4.85 requests/s, promised 5 requests/s"),
+        ({"request_rate": 4.35}, "rate: measured 4.35 requests/s, promised 4.5 requests/s"),
         ({"burstiness": 4.0}, "arrivals: measured gaps of squared variation 0.25, promised 1"),
         ({"total_input_tokens": 1}, "input tokens: measured"),
-        ({"request_rate": "inf", "max_concurrency": 16}, "measured with 16 requests in flight, promised 5 requests/s"),
+        ({"request_rate": "inf", "max_concurrency": 16}, "measured with 16 requests in flight, promised 4.5 requests/s"),
         ({"max_concurrency": 16}, "held requests back at its own limit in flight"),
-        ({"failed": 300}, "300 of 1,800 requests failed"),
+        ({"failed": 300}, "300 of 1,650 requests failed"),
         ({"deployment": "other"}, "deployment other"),
     ],
 )
@@ -191,14 +191,14 @@ def test_a_rate_or_a_length_within_the_tolerance_is_the_promised_run(
     check: Check, run: BenchmarkRun, measured: Measured
 ) -> None:
     tokens = round(run.requests * run.served.input_tokens * 0.96)
-    assert check(as_vllm(run, measured, request_rate=4.92, total_input_tokens=tokens)).code == 0
+    assert check(as_vllm(run, measured, request_rate=4.43, total_input_tokens=tokens)).code == 0
 
 
 def test_a_run_that_asked_more_than_was_promised_may_keep_a_promise_but_not_break_it(
     check: Check, run: BenchmarkRun, measured: Measured
 ) -> None:
-    assert check(as_vllm(run, measured, request_rate=6.0)).code == 0
-    assert check(as_vllm(run, measured.slower(5), request_rate=6.0)).code == 4
+    assert check(as_vllm(run, measured, request_rate=5.4)).code == 0
+    assert check(as_vllm(run, measured.slower(5), request_rate=5.4)).code == 4
 
 
 SUMMARY = {"ttfts": None, "itls": None, "input_lens": None, "output_lens": None, "errors": None}
@@ -208,7 +208,7 @@ def test_percentiles_alone_bound_how_many_were_within(check: Check, run: Benchma
     """p99 below the limit says that 99 % were; p95 above it that at most 95 % were, which proves nothing yet."""
     kept = json.loads(check(as_vllm(run, measured, **SUMMARY, goodput="")).out)["promises"][0]
     assert kept["verdict"] == "kept"
-    assert 0.99 <= kept["share_within"] < 1.0
+    assert kept["share_within"] == pytest.approx(0.99, abs=1e-3)
     open_ = json.loads(check(as_vllm(run, measured, **SUMMARY, p95_ttft_ms=461.0, p99_ttft_ms=470.0)).out)
     assert open_["promises"][0]["verdict"] == "undecided"
     high = {"p90_ttft_ms": 461.0, "p95_ttft_ms": 480.0, "p99_ttft_ms": 490.0}

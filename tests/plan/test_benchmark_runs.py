@@ -85,7 +85,7 @@ def test_vllm_sends_lengths_rate_and_gaps_as_promised(runs: Runs) -> None:
     given = words("vllm", bursty)
     assert (value(given, "--random-prefix-len"), value(given, "--random-input-len")) == ("256", "768")
     assert (value(given, "--random-output-len"), value(given, "--random-range-ratio")) == ("256", "0")
-    assert (value(given, "--request-rate"), value(given, "--burstiness")) == ("5", "0.25")
+    assert (value(given, "--request-rate"), value(given, "--burstiness")) == ("4.5", "0.25")
     assert value(given, "--num-prompts") == str(bursty.requests)
     said = dict(word.split("=", 1) for word in given[given.index("--metadata") + 1 :])
     assert said["plan"] == "sha256:0"

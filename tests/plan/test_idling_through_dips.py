@@ -16,7 +16,7 @@ from optimizer.plan.record.fleet import PlannedFleet
 
 CHAT: dict[str, Any] = {
     "name": "chat", "model": "llama-3.1-8b", "input_tokens": 900, "output_tokens": 250,
-    "slo": {"ttft_ms": 4000, "tpot_ms": 50}, "min_quality": 0.99,
+    "slo": {"ttft_ms": 4000, "tpot_ms": 60}, "min_quality": 0.99,
 }  # fmt: skip
 ONE_PLACE: dict[str, Any] = {
     "providers": {"allow": ["aws"]}, "regions": {"allow": ["us-east-1"]}, "gpus": {"allow": ["l4"]},

@@ -16,7 +16,7 @@ from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.verify.verify import verify
 
-UNPUBLISHED = CHAT | {"model": "gemma-3-27b", "min_quality": 0.9, "requests_per_second": 11}
+UNPUBLISHED = CHAT | {"model": "gemma-3-27b", "min_quality": 0.9, "requests_per_second": 13}
 
 
 @pytest.fixture(scope="module")

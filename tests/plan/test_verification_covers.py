@@ -128,7 +128,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     },
     ("warm", "workloads[].min_replicas"): Break("office-hours", 3),
     ("warm", "workloads[].max_replicas"): Break("account-limits", 1),
-    ("warm", "policy.elastic.start_up_minutes"): Break("office-hours", 10_000, ASLEEP),
+    ("warm", "policy.elastic.start_up_minutes"): Break("two-shifts", 10_000, ASLEEP),
     ("utilization", "policy.max_utilization"): Break("chat-8b", 0.1),
     ("utilization", "policy.robust.demand"): Break("one-engine", 2.0),
     ("utilization", "policy.robust.throughput"): Break("one-engine", 0.4),

@@ -126,7 +126,7 @@ def test_the_page_is_short_and_in_the_order_of_a_decision(name: str, planned: Ca
 
 def test_the_question_is_restated_with_what_the_policy_asks() -> None:
     chat, policy = asked(load_scenario("chat-8b"))
-    assert chat.startswith("chat: llama-3.1-8b, 5 requests/s, 1,024 tokens in and 256 out, TTFT p95 ≤ 500 ms")
+    assert chat.startswith("chat: llama-3.1-8b, 4.5 requests/s, 1,024 tokens in and 256 out, TTFT p95 ≤ 500 ms")
     assert policy == "policy: planned on 90 % bounds"
     *_, policy = asked(load_scenario("three-clouds"))
     assert "providers allow aws, gcp, azure; regions allow us-*, eastus*, centralus" in policy

@@ -252,7 +252,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
     },
     "migration": {
         "fewer changes shown": Broken(
-            "moving-day", lambda c: changes(c, started=0), "replicas started or stopped, the plan says 1"
+            "moving-day", lambda c: changes(c, started=0), "replicas started or stopped, the plan says 0"
         ),
         "more changes shown": Broken("moving-day", more_changes, "replicas started or stopped, the plan says "),
         "starts shown as stops": Broken(
@@ -455,7 +455,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
             "GPUs by deployment [1], shown [2]",
         ),
         "another release": Broken(
-            "chat-8b", lambda c: first_deployment(c, engine_version="0.1.0"), "chat on rtx6000ada assumes vllm "
+            "chat-8b", lambda c: first_deployment(c, engine_version="0.1.0"), "chat on rtx6000ada assumes tensorrt-llm "
         ),
         "a worst benchmark said to be unknown": Broken(
             "chat-8b", lambda c: first_deployment(c, quality_worst=None), "of the score: "
@@ -463,7 +463,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         "more sequences than the release starts with": Broken(
             "chat-8b",
             lambda c: first_deployment(c, engine_starts_with=starting_with(c, max_num_seqs=4096)),
-            "256 sequences, ",
+            "2048 sequences, ",
         ),
         "another kind of seller shown": Broken(
             "chat-8b", lambda c: priced_by(c, seller="owned"), "is a seller of the kind "
@@ -498,7 +498,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
             lambda c: deployments(
                 c, lambda d: {"classes": [k.model_copy(update={"requests_per_second": 0.1}) for k in d.classes]}
             ),
-            "is sent 5 requests/s of 1024x256",
+            "is sent 4.5 requests/s of 1024x256",
         ),
         "a mix of one class": Broken("chat-8b", lambda c: first_deployment(c, pool="mixed"), "serves a mix of classes"),
         "a price of another day": Broken(

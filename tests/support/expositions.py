@@ -35,7 +35,7 @@ SGLANG = {
 class Served:
     """Requests that a server has answered since it started: as predicted, unless said otherwise."""
 
-    requests: int = 3000
+    requests: int = 2700
     input_tokens: float = 1024
     output_tokens: float = 256
     ttft_s: float = 0.12

@@ -282,8 +282,14 @@ def nobodys(claim: Claim) -> tuple[PlacedInstances, ...]:
 
 
 def alone(placement: Iterable[PlacedInstances]) -> tuple[PlacedInstances, ...]:
-    """What stands together on as many instances, each on instances of its own."""
-    return tuple(item.model_copy(update={"contents": [each]}) for item in placement for each in item.contents)
+    """What stands together on an instance, each replica on an instance of its own."""
+    return tuple(
+        item.model_copy(
+            update={"count": item.count * each.replicas, "contents": [each.model_copy(update={"replicas": 1})]}
+        )
+        for item in placement
+        for each in item.contents
+    )
 
 
 def all_on_one_instance(claim: Claim) -> Claim:

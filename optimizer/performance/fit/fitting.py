@@ -4,7 +4,8 @@ The fit minimizes, over the logarithms x of the free constants relative to their
 
     Σ w · c² ln(1 + r²/c²) + |P x|²        r = (log predicted − log measured) / error scale of the metric
 
-with w = (measured rows of the group)^exponent, so that groups count nearly alike, and P the distance of every constant
+with w = (measured rows of the group)^exponent, so that groups count nearly alike, times (those of the source)^exponent
+where much of a figure is the source's own; and P the distance of every constant
 from its prior less that of its broader group, so that both move together, in units of its spread. The loss (Cauchy's)
 lets the few rows that nothing explains go their way. Its settings stand in the calibration catalog: rows `fit`
 (weights, scales, the loss's width c) and `spread` (by parameter).
@@ -190,7 +191,7 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None 
         asked=found,
         rows=rows,
         measured=measured,
-        weight=_weights(calibration, measured, group, found.load),
+        weight=_weights(calibration, measured, group, text_column(table.frame, "source")[rows], found.load),
         timed=timed,
         scale=np.array([calibration.lookup(FIT, f"error_scale@{metric}") for metric in METRICS]),
         median=np.asarray(table.names["ttft_statistic"][rows] == "p50", dtype=np.bool_),
@@ -214,13 +215,22 @@ def _as_run(
     return replace(found, setup=replace(found.setup, constants=replace(constants, index=index)))
 
 
-def _weights(calibration: Calibration, measured: Floats, group: Names, load: Ints) -> Floats:
+def _weights(calibration: Calibration, measured: Floats, group: Names, source: Names, load: Ints) -> Floats:
     """(rows of the group that measured the metric)^exponent; closed-loop throughput follows from the latencies."""
     exponent = calibration.lookup(FIT, "row_weight_exponent")
     weight = np.stack([group_weights(group, np.isfinite(metric), exponent) for metric in measured])
+    for at, metric in enumerate(METRICS):
+        own = calibration.lookup(FIT, f"source_weight_exponent@{metric}")
+        weight[at] *= _source_weights(source, weight[at] > 0, own)
     closed = load == LOADS.index("concurrency")
     weight[METRICS.index("throughput"), closed] *= calibration.lookup(FIT, "closed_loop_throughput_weight")
     return weight
+
+
+def _source_weights(source: Names, used: Flags, exponent: float) -> Floats:
+    """(used rows of the source, over those of the middle row's source)^exponent for used rows, 0 for others, (m,)."""
+    weight = group_weights(source, used, exponent)
+    return weight / np.median(weight[used]) if used.any() else weight
 
 
 def group_weights(group: Names, used: Flags, exponent: float) -> Floats:
