@@ -170,7 +170,10 @@ def test_so_few_requests_decide_nothing_and_it_is_said_how_many_would(
         ({"request_rate": 4.35}, "rate: measured 4.35 requests/s, promised 4.5 requests/s"),
         ({"burstiness": 4.0}, "arrivals: measured gaps of squared variation 0.25, promised 1"),
         ({"total_input_tokens": 1}, "input tokens: measured"),
-        ({"request_rate": "inf", "max_concurrency": 16}, "measured with 16 requests in flight, promised 4.5 requests/s"),
+        (
+            {"request_rate": "inf", "max_concurrency": 16},
+            "measured with 16 requests in flight, promised 4.5 requests/s",
+        ),
         ({"max_concurrency": 16}, "held requests back at its own limit in flight"),
         ({"failed": 300}, "300 of 1,650 requests failed"),
         ({"deployment": "other"}, "deployment other"),

@@ -203,7 +203,7 @@ def test_those_cases_differ_enough_to_mean_something(
 
 
 def test_where_more_of_the_same_keeps_no_promise_nothing_is_saved(few: Catalogs) -> None:
-    """One token in 15.8 ms is as fast as the card goes: were it slower than predicted, any number of them is too slow."""
+    """One token in 15.8 ms is as fast as the card goes: were it slower than predicted, any number is too slow."""
     prospects = prospects_of(asked(1.0, tpot_ms=15.8), few)
     (trial,) = [trial for trial in tried(prospects).found if trial.in_plan]
     worst = trial.by_result[-1]
