@@ -11,10 +11,12 @@ from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
-from optimizer.program.large.knapsack import Units, fill, reduced_cost_floor
+from optimizer.program.large.knapsack import Units, Worth, fill, reduced_cost_floor
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
+from optimizer.program.proof.state import SearchState
+from optimizer.program.search import relaxation_bound
 from optimizer.program.solve import solve, solve_plainly
 
 
@@ -59,10 +61,13 @@ def test_a_gap_asked_for_is_kept_and_told_truly(problem: Problem, gap: float) ->
     assert found.cost_usd_per_month <= best / (1 - gap) * (1 + 1e-9)
 
 
-def test_whole_instances_are_filled_with_what_is_worth_most() -> None:
+@pytest.mark.parametrize("share", [0.4, 2.0])
+def test_whole_instances_are_filled_with_what_is_worth_most(share: float) -> None:
     random = np.random.default_rng(0)
     load = np.where(random.random((2, 3, 4)) < 0.2, np.inf, random.uniform(0.1, 2.0, (2, 3, 4)))
-    worth, price = random.uniform(0.0, 3.0, (2, 4)), np.array([1.0, 1.5, 2.0, 0.7])
+    of_reach, price = random.uniform(0.0, 3.0, (2, 4)), np.array([1.0, 1.5, 2.0, 0.7])
+    # of what all mixes are worth, so much is what serving all that is wanted is worth
+    worth = Worth(of_reach, share * of_reach.sum(axis=1))
     # offer 0 is bought by period, the others for both
     units = Units(price, np.array([[0, 2, 3], [1, 2, 3]]), np.array([0, 0, 1, 2]), load)
     found = fill(units, worth, price, np.arange(4))
@@ -75,13 +80,15 @@ def test_whole_instances_are_filled_with_what_is_worth_most() -> None:
         assert (exact[floor >= 0] >= floor[floor >= 0] - 1e-12).all()
 
 
-def _left(units: Units, worth: np.ndarray, price: float, unit: int, count: int) -> float:
+def _left(units: Units, worth: Worth, price: float, unit: int, count: int) -> float:
     """Price of the instances less the worth of what they hold, by a linear program in each cell."""
     total = price * count
     for t, o in zip(*np.nonzero(units.unit == unit), strict=True):
         served = np.isfinite(units.load[t, o])
         if served.any():
-            total += linprog(-worth[t][served], A_ub=[units.load[t, o][served]], b_ub=[count], bounds=(0, 1)).fun
+            each = worth.of_reach[t][served]
+            rows, most = [units.load[t, o][served], each], [count, worth.of_all[t]]
+            total += linprog(-each, A_ub=rows, b_ub=most, bounds=(0, 1)).fun
     return total
 
 
@@ -94,3 +101,17 @@ def test_whole_counts_lift_the_bound() -> None:
         limits=Limits(max_utilization=1.0),
     )
     assert pattern_bound(problem, NO_LIMIT, converged=1e-9).bound.usd_per_hour == pytest.approx(4.0)
+
+
+def test_several_mixes_of_a_class_serve_no_more_than_is_wanted() -> None:
+    """One instance at 1 USD/h may serve twice what is wanted of two classes: half of one is no plan."""
+    problem = Problem(
+        traffic=steady_traffic(("w/a", "w/b"), np.array([1.0, 1.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])),
+        candidates=plain_candidates([0], [[2.0, 2.0, 4.0]]),
+        offers=plain_offers([1.0]),
+        limits=Limits(max_utilization=1.0),
+    )
+    assert pattern_bound(problem, NO_LIMIT).bound.usd_per_hour == pytest.approx(1.0)
+    relaxed = relaxation_bound(problem, np.ones(1, dtype=np.bool_), SearchState(NO_LIMIT))
+    assert relaxed is not None
+    assert relaxed.usd_per_hour == pytest.approx(1.0)

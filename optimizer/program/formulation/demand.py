@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, family_of, tagged
-from optimizer.program.formulation.variables import Variables, by_period, stream_names, timed
-from optimizer.program.problem.indices import grouped, matches
+from optimizer.program.formulation.variables import Variables, by_period, demand_names, stream_names, timed
+from optimizer.program.problem.indices import Groups, grouped, matches, positions
 from optimizer.program.problem.problem import Problem, Streams
 from optimizer.program.problem.quantities import best_rate_per_s, streams_per_cell, trimming_groups
 
@@ -30,7 +30,10 @@ def demand(problem: Problem, variables: Variables) -> Rows:
         (row, variables.replicas[demands.period[row], candidate], share),
         bought,
     )
-    return family_of("demand", flows=routed_demand(problem, variables), replicas=replicas)
+    blocks = {"flows": routed_demand(problem, variables), "replicas": replicas}
+    if (np.count_nonzero(problem.traffic.mixes, axis=0) > 1).any():
+        blocks["instances"] = _demand_on_whole_instances(problem, variables)
+    return family_of("demand", **blocks)
 
 
 def routed_demand(problem: Problem, variables: Variables) -> Rows:
@@ -78,6 +81,59 @@ def _replica_share(problem: Problem) -> tuple[Ints, Ints, Floats]:
     np.maximum.at(most, pairs.number, plain)
     alone = np.bincount(pairs.number) == 1
     return row[pairs.first], candidate[pairs.first], np.where(alone, best[pairs.first], most)
+
+
+def _demand_on_whole_instances(problem: Problem, variables: Variables) -> Rows:
+    """sum of n_o over o that may serve all of k + sum over the others of mix[m,k] flow >= demand[t,k], by demand.
+
+    An offer may, where an instance full of one of its streams serves more of the class than is wanted. Where such an
+    offer has an instance the row holds; else it has no flow, and the row is the demand. So it follows from the others.
+    It says that a fraction of an instance can't serve a class whole, which the relaxation would otherwise assume where
+    several mixes with the class share it: `first_instance` takes them one by one.
+    """
+    row, stream, share = demand_shares(problem, problem.streams)
+    offer = problem.candidates.offer[problem.streams.server[stream]]
+    pairs = grouped(row, offer)
+    serves_all, several = _serve_all(problem, pairs)
+    # demands that several mixes on one such offer serve whole -> their rows
+    wanted = np.unique(row[pairs.first[serves_all & several]])
+    number = positions(wanted, len(problem.demands))
+    lead = pairs.first[serves_all]
+    lead = lead[number[row[lead]] >= 0]
+    beside = np.flatnonzero(~serves_all[pairs.number] & (number[row] >= 0))
+    api_row, api_stream, api_share = demand_shares(problem, problem.api_streams)
+    hosted = np.flatnonzero(number[api_row] >= 0)
+    return at_least(
+        [f"instances|{name}" for name in demand_names(problem, wanted)],
+        1.0,
+        (number[row[beside]], variables.flow[stream[beside]], share[beside]),
+        (number[row[lead]], variables.instance_at[problem.demands.period[row[lead]], offer[lead]], 1.0),
+        (number[api_row[hosted]], variables.bought[api_stream[hosted]], api_share[hosted]),
+    )
+
+
+def _serve_all(problem: Problem, pairs: Groups) -> tuple[Flags, Flags]:
+    """For groups of entries of `demand_shares` by demand and offer: whether an instance may carry the demand whole, and
+    whether several mixes on it carry some of it."""
+    _, stream, share = demand_shares(problem, problem.streams)
+    of_instance = share * (_rate_of_instance_per_s(problem) / problem.streams.reach_per_s)[stream]
+    most = np.zeros(len(pairs.first))
+    np.maximum.at(most, pairs.number, of_instance)
+    each = grouped(pairs.number, problem.streams.mix[stream]).first
+    return most > 1.0, np.bincount(pairs.number[each], minlength=len(most)) > 1
+
+
+def _rate_of_instance_per_s(problem: Problem) -> Floats:
+    """(N,) the most requests/s of each stream that an instance full of its candidate serves.
+
+    With s the smallest replica on an offer of G GPUs, the packing row of s says that replicas of g GPUs fill at least
+    g / (s floor(G/s)) of an instance.
+    """
+    candidates, gpus = problem.candidates, problem.offers.gpus_per_instance
+    smallest = gpus.copy()
+    np.minimum.at(smallest, candidates.offer, candidates.gpus_per_replica)
+    replicas = (smallest * (gpus // smallest))[candidates.offer] / candidates.gpus_per_replica
+    return np.asarray(problem.limits.max_utilization * problem.rate_of_stream_per_s * replicas[problem.streams.server])
 
 
 def capacity(problem: Problem, variables: Variables) -> Rows:

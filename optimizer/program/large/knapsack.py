@@ -5,9 +5,13 @@ the periods in which it runs. In a cell, n instances hold at most n times what o
 `quantities`) draws at most the reach of each mix. With load[m] the instances that the whole reach of mix m fills, and
 worth[m] USD/h for serving it, less what the offer charges for sending the answers, n instances hold at most
 
-    V(n) = max sum over m of worth[m] x[m]   subject to   sum over m of load[m] x[m] <= n,  0 <= x[m] <= 1
+    V(n) = max sum over m of worth[m] x[m]   subject to   sum over m of load[m] x[m] <= n,  0 <= x[m] <= 1,
+                                                          sum over m of worth[m] x[m] <= all
 
-which is filled by falling worth per load, so V is concave and piecewise linear. It is never less than the true worth:
+which is filled by falling worth per load, so V is concave and piecewise linear. `all` is what serving every class whole
+is worth in the period. Several mixes hold the same class, so the reach of all of them is worth more; but a unit need
+not count for more of a class than is wanted of it: where it serves more, the others need serve nothing, and else what
+all units serve is counted whole. So V may be held to that. It is never less than the true worth:
 load[m] is that of the candidate that carries most of m on a full instance, every candidate's replicas are allowed to
 be fractions, and what else a policy asks is left out. With s the smallest replica on an offer of G GPUs, the packing
 row of s says that replicas of g GPUs fill at least g / (s floor(G/s)) of an instance.
@@ -22,6 +26,19 @@ from optimizer.program.formulation.objective import egress_table_usd_per_hour
 from optimizer.program.formulation.variables import instance_columns
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """What serving requests is worth at some prices of demand.
+
+    Attributes:
+        of_reach: (T, M) USD/h for the whole reach of a mix.
+        of_all: (T,) USD/h for every class, as much of it as is wanted.
+    """
+
+    of_reach: Floats
+    of_all: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +59,13 @@ class Units:
     load: Floats
     egress_usd_per_hour: Floats = field(default_factory=lambda: np.zeros((1, 1, 1)))
 
-    def net(self, worth: Floats) -> Floats:
-        """(T, O, M), or (T, 1, M) where all offers are alike: the worth (T, M) of the reach less what sending costs."""
-        return np.asarray(worth[:, None, :] - self.egress_usd_per_hour)
+    def net(self, worth: Worth) -> Floats:
+        """(T, O, M), or (T, 1, M) where all offers are alike: the worth of the reach less what sending costs."""
+        return np.asarray(worth.of_reach[:, None, :] - self.egress_usd_per_hour)
 
-    def net_at(self, worth: Floats, period: Ints, offer: Ints) -> Floats:
+    def net_at(self, worth: Worth, period: Ints, offer: Ints) -> Floats:
         """(N, M) the same for N pairs of period and offer."""
-        return np.asarray(worth[period] - self.egress_at(period, offer))
+        return np.asarray(worth.of_reach[period] - self.egress_at(period, offer))
 
     def egress_at(self, period: Ints, offer: Ints) -> Floats:
         """(N, M) the egress of N pairs of period and offer."""
@@ -97,34 +114,36 @@ def units_of(problem: Problem) -> Units:
     )
 
 
-def reduced_cost_floor(units: Units, worth: Floats, price: Floats) -> Floats:
+def reduced_cost_floor(units: Units, worth: Worth, price: Floats) -> Floats:
     """(I,) what an instance full of its dearest mix would cost beyond its worth, found without filling anything.
 
     Where it is not negative, no count of the unit has a smaller reduced cost.
 
     Args:
         units: The units.
-        worth: (T, M) USD/h for the whole reach of a mix.
+        worth: Of requests.
         price: (I,) USD/h of an instance, with all charges.
     """
     dearest = np.zeros(len(price))
-    np.add.at(dearest, units.unit, (units.net(worth) / units.load).max(axis=2, initial=0.0))
+    full = (units.net(worth) / units.load).max(axis=2, initial=0.0)
+    np.add.at(dearest, units.unit, np.minimum(full, worth.of_all[:, None]))
     return np.asarray(price - dearest)
 
 
-def fill(units: Units, worth: Floats, price: Floats, chosen: Ints) -> Knapsacks:
+def fill(units: Units, worth: Worth, price: Floats, chosen: Ints) -> Knapsacks:
     """The count of each of some units that costs least beyond what it holds, and what it holds.
 
     Args:
         units: All of them.
-        worth: (T, M) USD/h for the whole reach of a mix.
+        worth: Of requests.
         price: (I,) USD/h of an instance, with all charges.
         chosen: (U,) the units to fill.
     """
     number = positions(chosen, len(price))[units.unit]
     period, offer = np.nonzero(number >= 0)
     cell_unit = number[period, offer]
-    cells = _SortedCells(units.load[period, offer], units.net_at(worth, period, offer), cell_unit, len(chosen))
+    net = units.net_at(worth, period, offer)
+    cells = _SortedCells(units.load[period, offer], net, worth.of_all[period], cell_unit, len(chosen))
     count = cells.best_count(price[chosen])
     return Knapsacks(
         unit=chosen,
@@ -136,26 +155,29 @@ def fill(units: Units, worth: Floats, price: Floats, chosen: Ints) -> Knapsacks:
     )
 
 
-def worth_of_one(units: Units, worth: Floats) -> Floats:
-    """(T, O) the most worth (T, M) that one instance of an offer holds in a period."""
+def worth_of_one(units: Units, worth: Worth) -> Floats:
+    """(T, O) the most worth that one instance of an offer holds in a period."""
     periods, offers, mixes = units.load.shape
     net = np.broadcast_to(units.net(worth), units.load.shape)
-    cells = _SortedCells(
-        units.load.reshape(-1, mixes), net.reshape(-1, mixes), np.arange(periods * offers), periods * offers
-    )
+    cell, most = np.arange(periods * offers), np.repeat(worth.of_all, offers)
+    cells = _SortedCells(units.load.reshape(-1, mixes), net.reshape(-1, mixes), most, cell, periods * offers)
     return cells.value(np.ones(periods * offers)).reshape(periods, offers)
 
 
 class _SortedCells:
     """Cells with their mixes by falling worth per load, for reading off V at any count."""
 
-    def __init__(self, load: Floats, worth: Floats, cell_unit: Ints, units: int) -> None:
+    def __init__(self, load: Floats, worth: Floats, most: Floats, cell_unit: Ints, units: int) -> None:
         self._cell_unit, self._units = cell_unit, units
         density = worth / load
         self._order = np.argsort(-density, axis=1, kind="stable")
         self._density = np.take_along_axis(density, self._order, axis=1)
         # what is worth nothing fills nothing
-        self._load = np.take_along_axis(np.where(density > 0, load, 0.0), self._order, axis=1)
+        self._whole = np.take_along_axis(np.where(density > 0, load, 0.0), self._order, axis=1)
+        # nor does what is worth more than all that is wanted
+        earned = self._whole * self._density
+        left = np.maximum(most[:, None] - (np.cumsum(earned, axis=1) - earned), 0.0)
+        self._load = np.divide(np.minimum(earned, left), self._density, out=np.zeros_like(left), where=earned > 0)
         self._before = np.cumsum(self._load, axis=1) - self._load
 
     def value(self, count: Floats) -> Floats:
@@ -166,7 +188,7 @@ class _SortedCells:
 
     def shares(self, count: Floats) -> Floats:
         """(N, M) of the reach of each mix that is carried in each cell."""
-        ordered = np.divide(self._filled(count), self._load, out=np.zeros_like(self._load), where=self._load > 0)
+        ordered = np.divide(self._filled(count), self._whole, out=np.zeros_like(self._load), where=self._whole > 0)
         share: Floats = np.empty_like(ordered)
         np.put_along_axis(share, self._order, ordered, axis=1)
         return share

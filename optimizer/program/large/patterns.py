@@ -21,6 +21,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.clock import Clock
 from optimizer.program.large.column_generation import Master
+from optimizer.program.large.knapsack import Worth
 from optimizer.program.large.pricing import PricedBound, Pricing
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
@@ -42,7 +43,7 @@ class PatternBound:
     Attributes:
         bound: What no plan can undercut.
         mixed: (O,) offers in the master problem's solution.
-        worth: (T, M) USD/h for the whole reach of a mix, at the best multipliers.
+        worth: Of requests, at the best multipliers.
         instances: (T, O) fractional counts of a relaxation over all periods, 0 for offers that it did not hold; None
             where none was solved.
         moved: (O, X) what starts move from the price of an offer in one period to another's, see `start_costs`.
@@ -50,7 +51,7 @@ class PatternBound:
 
     bound: Bound
     mixed: Flags
-    worth: Floats
+    worth: Worth
     instances: Floats | None = None
     moved: Floats | None = None
 

@@ -11,7 +11,7 @@ from optimizer.program.formulation.registry import active_families
 from optimizer.program.formulation.rows import Rows, stacked
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.column_generation import Patterns
-from optimizer.program.large.knapsack import Knapsacks, fill, reduced_cost_floor, units_of
+from optimizer.program.large.knapsack import Knapsacks, Worth, fill, reduced_cost_floor, units_of
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
@@ -69,13 +69,16 @@ class Pricing:
         closest = np.argsort(reduced_cost_floor(self.units, worth, price), kind="stable")[:most]
         return self.patterns(fill(self.units, worth, price, closest))
 
-    def worth(self, demand: Floats) -> Floats:
-        """(T, M) of the whole reach of a mix: sum over its classes of multiplier x share of the class's demand."""
-        traffic = self.problem.traffic
+    def worth(self, demand: Floats) -> Worth:
+        """Of the whole reach of a mix the sum over its classes of multiplier x share of the class's demand."""
+        traffic, demands = self.problem.traffic, self.problem.demands
         per_request = np.zeros(traffic.demand_per_s.shape)
-        wanted = (self.problem.demands.period, self.problem.demands.request_class)
+        wanted = (demands.period, demands.request_class)
         per_request[wanted] = demand / traffic.demand_per_s[wanted]
-        return np.asarray(per_request @ traffic.mixes.T * self.problem.reach_per_s)
+        return Worth(
+            of_reach=np.asarray(per_request @ traffic.mixes.T * self.problem.reach_per_s),
+            of_all=np.bincount(demands.period, weights=demand, minlength=traffic.periods).astype(np.float64),
+        )
 
     def separable(self) -> Floats:
         """(D,) a start: each class costs what its cheapest server takes for it, counts being fractions."""
@@ -89,9 +92,10 @@ class Pricing:
         """The knapsacks as columns of the master problem."""
         traffic, demands, period = self.problem.traffic, self.problem.demands, knapsacks.period
         flow = knapsacks.share * self.problem.reach_per_s[period]
-        # (cell, class) -> share of the demand served
+        # (cell, class) -> share of the demand served, of which no more than all counts
         demand_per_s = traffic.demand_per_s[period]
         served = np.divide(flow @ traffic.mixes, demand_per_s, out=np.zeros_like(demand_per_s), where=demand_per_s > 0)
+        served = np.minimum(served, 1.0)
         cell, request_class = np.nonzero(served)
         cost = self.units.price_usd_per_hour[knapsacks.unit] * knapsacks.count
         egress = self.units.egress_at(period, self.units.offer[knapsacks.unit[knapsacks.cell_unit]])
@@ -107,8 +111,13 @@ class Pricing:
         return price
 
     def _cheapest(self, instances: Floats) -> Floats:
-        """(D,) least price of the reach of a mix with the class, if so many (T, O, M) instances serve it."""
+        """(D,) least price of the reach of a mix with the class, if so many (T, O, M) instances serve it.
+
+        Of offers that have so many; where none does, of all.
+        """
         cost = self.units.price_usd_per_hour[self.units.unit][:, :, None] * instances + self.units.egress_usd_per_hour
+        there = np.where(instances <= self.problem.offers.available[:, None], cost, np.inf)
+        cost = np.where(np.isfinite(there).any(axis=1, keepdims=True), there, cost)
         # (T, M) of the cheapest offer, or hosted API
         cheapest = cost.min(axis=1, initial=np.inf)
         streams, demands = self.problem.api_streams, self.problem.demands

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
-from optimizer.program.large.knapsack import units_of
+from optimizer.program.large.knapsack import Worth, units_of
 from optimizer.program.large.patterns import PatternBound
 from optimizer.program.problem.layouts import binding_offers, load_groups
 from optimizer.program.problem.problem import Problem, Sorted, compacted
@@ -57,7 +57,7 @@ def with_one_group(part: Sorted, with_candidate_usd_per_hour: Floats) -> Sorted:
     return replace(inner, candidates=part.candidates[inner.candidates], offers=part.offers[inner.offers])
 
 
-def _worthwhile(problem: Problem, worth: Floats, mixes: int) -> Flags:
+def _worthwhile(problem: Problem, worth: Worth, mixes: int) -> Flags:
     """(C, M) the mixes worth keeping with each candidate, in some period."""
     units, offer = units_of(problem), problem.candidates.offer
     # (T, O, M), also where all offers are alike

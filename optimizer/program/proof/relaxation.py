@@ -131,7 +131,7 @@ def read_multipliers(program: Program, duals: Floats) -> Multipliers:
 def prices_of(families: Mapping[str, Rows], duals: Floats) -> dict[str, Floats]:
     """What the duals of a relaxation say a unit of each row of each family is worth, never negative.
 
-    Both blocks of the demand state the same, so the price of the second stands on the first.
+    The first two blocks of the demand state the same, so the price of the second stands on the first.
     """
     prices = {name: np.abs(dual) for name, dual in by_name(families, duals).items()}
     demand, blocks = prices["demand"], families["demand"].blocks
