@@ -35,8 +35,9 @@ from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
 
-SHARE_OF_PLAN = 0.8
-"""Of what is left of a limit once candidates are predicted: what remains is for verifying and comparing."""
+SHARE_OF_PLAN = 0.6
+"""Of what is left of a limit once candidates are predicted. The rest is for simulating it, for the same question again
+where its replicas do not hold what they were counted on for, and for verifying and comparing."""
 
 SHARE_OF_COMPARISONS = 0.15
 """Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""

@@ -11,7 +11,7 @@ from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
-from optimizer.program.large.knapsack import Units, Worth, fill, reduced_cost_floor
+from optimizer.program.large.knapsack import Counts, Units, Worth, fill, reduced_cost_floor
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
@@ -70,13 +70,17 @@ def test_whole_instances_are_filled_with_what_is_worth_most(share: float) -> Non
     worth = Worth(of_reach, share * of_reach.sum(axis=1))
     # offer 0 is bought by period, the others for both
     units = Units(price, np.array([[0, 2, 3], [1, 2, 3]]), np.array([0, 0, 1, 2]), load)
-    found = fill(units, worth, price, np.arange(4))
+    every = Counts.any_of(units)
+    found = fill(units, worth, price, np.arange(4), every)
     for unit, count, reduced in zip(found.unit, found.count, found.reduced_cost, strict=True):
         each = [_left(units, worth, price[unit], unit, n) for n in range(1, 9)]
         assert reduced == pytest.approx(min(each))
         assert each[int(count) - 1] == pytest.approx(min(each))
     for dear in (price, 4 * price):
-        floor, exact = reduced_cost_floor(units, worth, dear), fill(units, worth, dear, np.arange(4)).reduced_cost
+        floor, exact = (
+            reduced_cost_floor(units, worth, dear),
+            fill(units, worth, dear, np.arange(4), every).reduced_cost,
+        )
         assert (exact[floor >= 0] >= floor[floor >= 0] - 1e-12).all()
 
 

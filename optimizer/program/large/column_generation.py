@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, numbered, stacked
+from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, between, numbered, stacked
 from optimizer.program.problem.indices import matches, positions
 from optimizer.program.solver import solve_linear
 
@@ -88,11 +88,12 @@ class Master:
     """Minimize cost over weights of patterns, APIs and artificial columns, each of which serves one class alone.
 
     sum of what they serve >= 1 for each demand, instances within the limits, weights of one unit's patterns sum to at
-    most 1, an API serves its reach at most once. An artificial column needs no unit, so there is always a solution.
+    most 1, to 1 where there must be some of it, an API serves its reach at most once. An artificial column needs no
+    unit, so there is always a solution.
     """
 
-    def __init__(self, units: int, limits: Rows, api_rows: Term, api_cost: Floats, artificial_cost: Floats) -> None:
-        self._limits, self._artificial_cost = limits, artificial_cost
+    def __init__(self, must: Flags, limits: Rows, api_rows: Term, api_cost: Floats, artificial_cost: Floats) -> None:
+        self._must, self._limits, self._artificial_cost = must, limits, artificial_cost
         self._api_rows, self._api_cost = api_rows, api_cost
         none, no_numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
         self._patterns = Patterns(none, no_numbers, no_numbers, (none, none, no_numbers))
@@ -100,7 +101,8 @@ class Master:
             value=np.inf,
             demand=artificial_cost,
             charge=np.zeros(len(limits.upper)),
-            unit=np.zeros(units),
+            # what must be there joins whatever it costs
+            unit=np.where(must, -np.inf, 0.0),
             weight=no_numbers,
             artificial=np.zeros(len(artificial_cost)),
         )
@@ -158,7 +160,8 @@ class Master:
         if result.status != "optimal" or not len(result.duals):
             return None
         unit_price = np.zeros(len(self._last.unit))
-        unit_price[np.unique(patterns.unit)] = np.maximum(-result.duals[rows.blocks["unit"]], 0.0)
+        units, price = np.unique(patterns.unit), -result.duals[rows.blocks["unit"]]
+        unit_price[units] = np.where(self._must[units], price, np.maximum(price, 0.0))
         self._last = Mixture(
             value=float(cost @ result.values),
             demand=np.maximum(result.duals[rows.blocks["demand"]], 0.0),
@@ -169,9 +172,10 @@ class Master:
         )
         return self._last
 
-    def mixed_units(self) -> Ints:
-        """The units whose patterns have weight in the last mixture."""
-        return np.unique(self._patterns.unit[self._last.weight > IN_MIXTURE])
+    def mixed_counts(self) -> Floats:
+        """(I,) instances of each unit in the last mixture, fractions of them among these."""
+        used = np.where(self._last.weight > IN_MIXTURE, self._last.weight, 0.0)
+        return np.bincount(self._patterns.unit, used * self._patterns.count, len(self._last.unit)).astype(np.float64)
 
     def _demand_rows(self, first_api: int, first_artificial: int) -> Rows:
         """Each demand is met."""
@@ -186,10 +190,11 @@ class Master:
         )
 
     def _unit_rows(self) -> Rows:
-        """The patterns of a unit make up at most one."""
+        """The patterns of a unit make up at most one, or one where there must be some of it."""
         units, number = np.unique(self._patterns.unit, return_inverse=True)
         entries = (number.reshape(-1), np.arange(len(self._patterns)), 1.0)
-        return at_most(numbered("unit", len(units)), 1.0, entries)
+        lower = np.where(self._must[units], 1.0, -np.inf)
+        return between(numbered("unit", len(units)), lower, 1.0, entries)
 
     def _limit_rows(self) -> Rows:
         """The limits on instances, each pattern counting its instances."""

@@ -130,21 +130,36 @@ def reduced_cost_floor(units: Units, worth: Worth, price: Floats) -> Floats:
     return np.asarray(price - dearest)
 
 
-def fill(units: Units, worth: Worth, price: Floats, chosen: Ints) -> Knapsacks:
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Between how many instances (I,) a plan of interest has of each unit; infinite where that is not limited."""
+
+    least: Floats
+    most: Floats
+
+    @classmethod
+    def any_of(cls, units: Units) -> "Counts":
+        """Any number of each."""
+        none = np.zeros(len(units.offer))
+        return cls(none, none + np.inf)
+
+
+def fill(units: Units, worth: Worth, price: Floats, chosen: Ints, counts: Counts) -> Knapsacks:
     """The count of each of some units that costs least beyond what it holds, and what it holds.
 
     Args:
         units: All of them.
         worth: Of requests.
         price: (I,) USD/h of an instance, with all charges.
-        chosen: (U,) the units to fill.
+        chosen: (U,) the units to fill, of each of which there may be one.
+        counts: Between how many there may be.
     """
     number = positions(chosen, len(price))[units.unit]
     period, offer = np.nonzero(number >= 0)
     cell_unit = number[period, offer]
     net = units.net_at(worth, period, offer)
     cells = _SortedCells(units.load[period, offer], net, worth.of_all[period], cell_unit, len(chosen))
-    count = cells.best_count(price[chosen])
+    count = cells.best_count(price[chosen], counts.least[chosen], counts.most[chosen])
     return Knapsacks(
         unit=chosen,
         count=count,
@@ -193,9 +208,13 @@ class _SortedCells:
         np.put_along_axis(share, self._order, ordered, axis=1)
         return share
 
-    def best_count(self, price: Floats) -> Floats:
-        """(U,) the whole count, at least 1, with the least price x count - V(count), by bisection on its slope."""
-        low, high = self._count_range(price)
+    def best_count(self, price: Floats, least: Floats, most: Floats) -> Floats:
+        """(U,) the whole count, at least 1, with the least price x count - V(count), by bisection on its slope.
+
+        V is concave: within limits (U,) the best count is the one nearest to the best of all.
+        """
+        fewest = np.maximum(least, 1.0)
+        low, high = (np.clip(each, fewest, most) for each in self._count_range(price))
         while (low < high).any():
             middle = np.floor((low + high) / 2)
             pays = self.value(middle + 1) - self.value(middle) > price

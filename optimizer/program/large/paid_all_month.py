@@ -20,6 +20,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.large.counts import bound_by_counts
 from optimizer.program.large.joined_periods import (
     between_hours_usd_per_hour,
     changes_what_is_held,
@@ -28,18 +29,22 @@ from optimizer.program.large.joined_periods import (
 from optimizer.program.large.knapsack import units_of, worth_of_one
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
-from optimizer.program.large.patterns import pattern_bound
+from optimizer.program.large.patterns import PatternBound, pattern_bound
+from optimizer.program.large.restriction import WEEK_COLUMNS, part_of, promising_part, with_one_group
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.instance_contents import places_instances
-from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import can_beat, cheaper
 
 MOST_COUNTS, MOST_LISTED = 60, 5_000
 """Numbers of machines that are looked at, which takes some tenths of a second each, and that are listed for that."""
+
+SHARE_OF_BOXES: Final = 0.4
+"""Of what is left on the clock, for boxes of numbers where these are more."""
 
 BY_HOURS: Final = 1e-4
 """Share e of the price that is paid by the hour."""
@@ -62,12 +67,12 @@ def told_by_counts(
         return known
     may_pay = can_beat(week, pattern_bound(week, state.clock).bound, None, replace(state, cutoff_usd_per_hour=most))
     part = compacted(week, may_pay)
-    counts = _counts(part.problem, most) if _serves_all(part.problem) else np.zeros((0, len(part.offers)), np.int64)
-    if counts is None:
+    if not _serves_all(part.problem):
         return known
-    at_least = _least_usd_per_hour(part.problem, counts, state)
-    if (at_least <= most).sum() > MOST_COUNTS:
-        return known
+    counts = _counts(part.problem, most)
+    at_least = np.zeros(0) if counts is None else _least_usd_per_hour(part.problem, counts, state)
+    if counts is None or (at_least <= most).sum() > MOST_COUNTS:
+        return _told_by_boxes(part, week, kind, known, replace(state, cutoff_usd_per_hour=most), search)
     plan, least = known.plan, most
     for number in np.argsort(at_least, kind="stable").tolist():
         if at_least[number] > most:
@@ -77,9 +82,33 @@ def told_by_counts(
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
         if state.clock.expired:
-            return replace(known, plan=plan)
+            return Known(max(known.usd_per_hour, min(least, float(at_least[number]))), plan)
         least = min(least, max(lower, float(at_least[number])), most)
     return Known(max(known.usd_per_hour, least), plan)
+
+
+def _told_by_boxes(
+    part: Sorted, week: Problem, kind: Ints, known: Known, state: SearchState, search: Callable[..., SearchResult]
+) -> Known:
+    """The same where there are too many numbers to look at each: a bound of all, and a plan of what it points to.
+
+    Args:
+        part: What may be in a plan that costs no more than the state's cutoff.
+        week: Of which it is a part.
+        kind: (T,) the level of each period.
+        known: Of the week.
+        state: Of the search.
+        search: Solves one level.
+    """
+    inner = part.problem
+    told = bound_by_counts(unlinked(inner, kind), state.cutoff_usd_per_hour, state.clock.share(SHARE_OF_BOXES))
+    there = ~inner.offers.always_paid | (told.counts > 0)
+    chosen = part_of(part, there[inner.candidates.offer])
+    found = pattern_bound(chosen.problem, state.clock)
+    count = told.counts[np.searchsorted(part.offers, chosen.offers)].astype(np.float64)
+    plan = plan_of_levels(chosen, replace(found, counts=count), kind, week, state, search)
+    usd_per_hour = max(known.usd_per_hour, min(told.usd_per_hour, state.cutoff_usd_per_hour))
+    return Known(usd_per_hour, cheaper(plan, known.plan))
 
 
 def _counts(problem: Problem, most_usd_per_hour: float) -> Ints | None:
@@ -133,6 +162,46 @@ def _with(
     sharper = bound_with_starts(part.problem, kind, levels, replace(own, cutoff_usd_per_hour=least), search)
     plan = scheduled(part.problem, kind, levels)
     return paid + max(lower, sharper), None if plan is None else _paid_for(week, free, plan.for_whole(part, free))
+
+
+def plan_of_levels(
+    part: Sorted,
+    found: PatternBound,
+    kind: Ints,
+    week: Problem,
+    state: SearchState,
+    search: Callable[..., SearchResult],
+) -> Incumbent | None:
+    """A plan of few candidates with no more machines paid all month than the bound points to, made of plans of levels.
+
+    Args:
+        part: Of a week.
+        found: Its bound.
+        kind: (T,) the level of each period.
+        week: In the index order of which the plan is.
+        state: Of the search.
+        search: Solves one level.
+
+    Returns:
+        None where there is no such machine, levels do not tell of one another, or no plan is found.
+    """
+    count = np.rint(found.counts).astype(np.int64) * part.problem.offers.always_paid
+    if not count.any() or not has_levels(_by_the_hour(part.problem, count)):
+        return None
+    lowest = found.bound.for_whole(part.candidates, len(week.candidates)).with_candidate_usd_per_hour
+    few = promising_part(part, found, WEEK_COLUMNS)
+    few = with_one_group(few, lowest[few.candidates])
+    count, inner = count[np.searchsorted(part.offers, few.offers)], few.problem
+    free = _by_the_hour(inner, count)
+    there = ~inner.offers.always_paid | (count > 0)
+    hourly = compacted(free, undominated(free) & there[free.candidates.offer])
+    if not _serves_all(hourly.problem):
+        return None
+    levels = Levels(unlinked(hourly.problem, kind))
+    levels.solve(replace(state, progress=None, eliminated={}, cutoff_usd_per_hour=np.inf), search)
+    plan = scheduled(hourly.problem, kind, levels)
+    paid = None if plan is None else _paid_for(inner, free, plan.for_whole(hourly, free))
+    return None if paid is None else paid.for_whole(few, week)
 
 
 def _serves_all(problem: Problem) -> bool:

@@ -11,6 +11,7 @@ from the linear relaxation's. The right side holds for any y and m and is comput
 generation only finds good ones. Its master problem mixes patterns (a unit, a whole count and what it carries) at the
 least cost, at most one pattern's worth per unit; its duals, pulled towards the best multipliers so far to keep them
 from swinging, ask for the next patterns.
+Periods that ask for the same are one to it: only starts, which the bound leaves out, tell them apart.
 Every plan with an instance of a unit costs at least the right side plus the unit's term where that is positive.
 """
 
@@ -18,11 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.large.column_generation import Master
 from optimizer.program.large.knapsack import Worth
 from optimizer.program.large.pricing import PricedBound, Pricing
+from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
 
@@ -43,6 +45,7 @@ class PatternBound:
     Attributes:
         bound: What no plan can undercut.
         mixed: (O,) offers in the master problem's solution.
+        counts: (O,) instances of each in it, in the period of most of them.
         worth: Of requests, at the best multipliers.
         instances: (T, O) fractional counts of a relaxation over all periods, 0 for offers that it did not hold; None
             where none was solved.
@@ -51,6 +54,7 @@ class PatternBound:
 
     bound: Bound
     mixed: Flags
+    counts: Floats
     worth: Worth
     instances: Floats | None = None
     moved: Floats | None = None
@@ -64,20 +68,32 @@ def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) 
         clock: After which the best bound so far is taken.
         converged: Relative distance to the best possible bound of this kind at which to stop.
     """
-    pricing = Pricing(problem)
-    best, master = _generated(pricing, clock, converged)
-    mixed = np.zeros(len(problem.offers), dtype=np.bool_)
-    mixed[pricing.units.offer[master.mixed_units()]] = True
-    return PatternBound(pricing.bound(best), mixed, pricing.worth(best.demand))
+    pricing, kind = Pricing(problem), kinds_of_periods(problem)
+    # what is charged for limits of a period is not told of others
+    fewer = kind.max() + 1 < len(kind) and not len(pricing.limits.upper)
+    generating = Pricing(unlinked(problem, kind)) if fewer else pricing
+    best, master = generated(generating, generating.at_first(), clock, converged)
+    if fewer:
+        best = pricing.at(_by_period(problem, generating.problem, kind, best.demand), best.charge)
+    counts = np.zeros(len(problem.offers))
+    np.maximum.at(counts, generating.units.offer, master.mixed_counts())
+    return PatternBound(pricing.bound(best), counts > 0, counts, pricing.worth(best.demand))
 
 
-def _generated(pricing: Pricing, clock: Clock, converged: float) -> tuple[PricedBound, Master]:
-    """Column generation: the best multipliers, and the master problem of the patterns that led there."""
+def _by_period(problem: Problem, merged: Problem, kind: Ints, demand: Floats) -> Floats:
+    """(D,) the prices of demands of the week from those of its kinds of periods (T,): each its share of the hours."""
+    demands, hours = problem.demands, problem.traffic.share_of_month
+    price = demand[merged.demands.row[kind[demands.period], demands.request_class]]
+    return np.asarray(price * (hours / merged.traffic.share_of_month[kind])[demands.period])
+
+
+def generated(pricing: Pricing, first: PricedBound, clock: Clock, converged: float) -> tuple[PricedBound, Master]:
+    """Column generation from some multipliers: the best ones, and the master problem of the patterns that led there."""
     artificial_cost = pricing.artificial_cost()
-    units = len(pricing.units.price_usd_per_hour)
-    master = Master(units, pricing.limits, pricing.api_rows, pricing.api_cost, artificial_cost)
+    must = pricing.counts.least > 0
+    master = Master(must, pricing.limits, pricing.api_rows, pricing.api_cost, artificial_cost)
     most = max(PATTERNS_PER_ROUND, int(PATTERNS_PER_DEMAND * len(artificial_cost)))
-    best, pull = pricing.at(pricing.separable(), np.zeros(len(pricing.limits.upper))), FIRST_PULL
+    best, pull = first, FIRST_PULL
     new = master.add(pricing.closest_patterns(best, most), most, np.inf)
     for _ in range(MOST_ROUNDS):
         mixture = master.solve(clock)

@@ -1,5 +1,6 @@
 """The bound that any prices of demand and charges of limits give, by the inequality that `patterns` states."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from optimizer.program.formulation.registry import active_families
 from optimizer.program.formulation.rows import Rows, stacked
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.column_generation import Patterns
-from optimizer.program.large.knapsack import Knapsacks, Worth, fill, reduced_cost_floor, units_of
+from optimizer.program.large.knapsack import Counts, Knapsacks, Worth, fill, reduced_cost_floor, units_of
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
@@ -36,8 +37,15 @@ class Pricing:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.units = problem, units_of(problem)
+        self.counts = Counts.any_of(self.units)
         self.limits = _limits_on_instances(problem)
         self.api_rows, self.api_cost = demand_shares(problem, problem.api_streams), api_cost_usd_per_hour(problem)
+
+    def held_to(self, counts: Counts) -> "Pricing":
+        """The same of plans with so many instances of each unit."""
+        held = copy(self)
+        held.counts = counts
+        return held
 
     def at(self, demand: Floats, charge: Floats, moved: Floats | float = 0.0) -> PricedBound:
         """The bound at some multipliers, and the knapsacks of units that pay there.
@@ -48,13 +56,17 @@ class Pricing:
             moved: (I,) what starts move from the price of one unit to another's, see `start_costs`.
         """
         worth, price = self.worth(demand), self.price(charge) + moved
-        paying = np.flatnonzero(reduced_cost_floor(self.units, worth, price) < 0)
-        knapsacks = fill(self.units, worth, price, paying)
+        floor, there = reduced_cost_floor(self.units, worth, price), self.counts.most > 0
+        paying = np.flatnonzero(there & ((floor < 0) | (self.counts.least > 0)))
+        knapsacks = fill(self.units, worth, price, paying, self.counts)
         row, stream, share = self.api_rows
         api = self.api_cost.copy()
         np.subtract.at(api, stream, demand[row] * share)
-        earned = float(np.minimum(knapsacks.reduced_cost, 0.0).sum() + np.minimum(api, 0.0).sum())
-        return PricedBound(demand, charge, price, float(demand.sum() - charge @ self.limits.upper) + earned, knapsacks)
+        # what must be there costs what it costs, also where that is more than it is worth
+        must = self.counts.least[knapsacks.unit] > 0
+        left = np.where(must, knapsacks.reduced_cost, np.minimum(knapsacks.reduced_cost, 0.0))
+        value = float(demand.sum() - charge @ self.limits.upper) + float(left.sum() + np.minimum(api, 0.0).sum())
+        return PricedBound(demand, charge, price, value, knapsacks)
 
     def bound(self, priced: PricedBound) -> Bound:
         """The bound on every plan, and on every plan with a candidate: with its offer in the cheapest period."""
@@ -66,8 +78,10 @@ class Pricing:
     def closest_patterns(self, priced: PricedBound, most: int) -> Patterns:
         """Knapsacks of the units that come closest to paying."""
         worth, price = self.worth(priced.demand), self.price(priced.charge)
-        closest = np.argsort(reduced_cost_floor(self.units, worth, price), kind="stable")[:most]
-        return self.patterns(fill(self.units, worth, price, closest))
+        floor = np.where(self.counts.least > 0, -np.inf, reduced_cost_floor(self.units, worth, price))
+        closest = np.argsort(floor, kind="stable")[:most]
+        closest = closest[self.counts.most[closest] > 0]
+        return self.patterns(fill(self.units, worth, price, closest, self.counts))
 
     def worth(self, demand: Floats) -> Worth:
         """Of the whole reach of a mix the sum over its classes of multiplier x share of the class's demand."""
@@ -79,6 +93,10 @@ class Pricing:
             of_reach=np.asarray(per_request @ traffic.mixes.T * self.problem.reach_per_s),
             of_all=np.bincount(demands.period, weights=demand, minlength=traffic.periods).astype(np.float64),
         )
+
+    def at_first(self) -> PricedBound:
+        """The bound where each class is worth what serving it alone costs."""
+        return self.at(self.separable(), np.zeros(len(self.limits.upper)))
 
     def separable(self) -> Floats:
         """(D,) a start: each class costs what its cheapest server takes for it, counts being fractions."""

@@ -12,6 +12,9 @@ from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.steps import lowest_bounds
 
+WEEK_COLUMNS = 12
+"""Candidates besides the bound's mixture that a first plan of a week chooses from."""
+
 MIXES_PER_CANDIDATE = 5
 NEARLY_PAYS = {3: 0.985, 5: 0.97}
 """A mix stays with a candidate where it fetches nearly the price, or is among the candidate's best, or the candidate
@@ -26,15 +29,10 @@ def promising_part(part: Sorted, found: PatternBound, lowest: int, mixes: int = 
     problem = part.problem
     chosen = found.mixed[problem.candidates.offer] | stands_in_force(problem)
     chosen[lowest_bounds(problem, found.bound, lowest)] = True
-    inner = compacted(problem, chosen)
+    inner = part_of(part, chosen)
     candidates = inner.problem.candidates
     rate = np.where(_worthwhile(inner.problem, found.worth, mixes), candidates.rate_per_s, 0.0)
-    return replace(
-        inner,
-        problem=replace(inner.problem, candidates=replace(candidates, rate_per_s=rate)),
-        candidates=part.candidates[inner.candidates],
-        offers=part.offers[inner.offers],
-    )
+    return replace(inner, problem=replace(inner.problem, candidates=replace(candidates, rate_per_s=rate)))
 
 
 def with_one_group(part: Sorted, with_candidate_usd_per_hour: Floats) -> Sorted:
@@ -53,7 +51,12 @@ def with_one_group(part: Sorted, with_candidate_usd_per_hour: Floats) -> Sorted:
     order = np.lexsort((lowest, groups.offer))
     best[order[np.unique(groups.offer[order], return_index=True)[1]]] = True
     keep = best[groups.number] | ~binding_offers(problem)[problem.candidates.offer]
-    inner = compacted(problem, keep)
+    return part_of(part, keep)
+
+
+def part_of(part: Sorted, keep: Flags) -> Sorted:
+    """The candidates of a part where `keep` (C,) is true, and where each was in the whole."""
+    inner = compacted(part.problem, keep)
     return replace(inner, candidates=part.candidates[inner.candidates], offers=part.offers[inner.offers])
 
 

@@ -7,11 +7,13 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.variables import lay_out
+from optimizer.program.large.paid_all_month import plan_of_levels
 from optimizer.program.large.patterns import PatternBound, pattern_bound
 from optimizer.program.large.period_programs import Search, bound_by_periods, first_prices, may_part
-from optimizer.program.large.restriction import promising_part, with_one_group
+from optimizer.program.large.restriction import WEEK_COLUMNS, promising_part, with_one_group
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
+from optimizer.program.large.unlinked import kinds_of_periods
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState, incumbent_of
@@ -27,14 +29,14 @@ from optimizer.program.proof.steps import (
 )
 from optimizer.program.solver import SolverResult, Status
 
-WEEK_COLUMNS = 12
-"""Candidates besides the bound's mixture that a first plan by windows chooses from."""
-
 WIDE_GAP = 2e-3
 """Relative gap beyond which each period gets a program of its own."""
 
 SHARE_OF_PERIODS, SHARE_OF_UNLINKED_PERIODS = 0.5, 0.8
 """Of what is left on the clock: what programs of single periods may use, where starts join these, and else."""
+
+SHARE_OF_LEVELS = 0.5
+"""The same: for a first plan of a week made of those of its levels."""
 
 LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
 """The same for a large problem: parts tried for a first plan, by candidates besides the mixture, nodes and mixes."""
@@ -54,7 +56,10 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
     if ready_for_final(problem, keep, bound, state) and not state.clock.expired:
         return final_solve(problem, keep, bound, known.plan, state)
     with state.phase("incumbent"):
-        incumbent = cheaper(_planned_over_the_week(part, found, problem, state), known.plan)
+        own = replace(state, clock=state.clock.share(SHARE_OF_LEVELS))
+        levels = plan_of_levels(part, found, kinds_of_periods(problem), problem, own, search)
+        week = _planned_over_the_week(part, found, problem, state)
+        incumbent = cheaper(week, levels, known.plan)
         if incumbent is not None or not (may_part(problem) and state.proof):
             incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
     if _worth_parting(problem, bound, incumbent, state):

@@ -83,6 +83,7 @@ def bound_over_the_week(problem: Problem, found: PatternBound, clock: Clock) -> 
     return PatternBound(
         bound=pricing.bound(priced).raised_to(found.bound),
         mixed=found.mixed | (relaxation.instances > 0).any(axis=0),
+        counts=found.counts,
         worth=pricing.worth(priced.demand),
         instances=relaxation.instances,
         moved=moved,
@@ -116,11 +117,18 @@ def _relaxed(pricing: Pricing, chosen: Flags, clock: Clock) -> _Relaxation | Non
     elastic = part.offers[~part.problem.offers.always_paid]
     start_worth[elastic] = prices["starts"].reshape(-1, start_worth.shape[1])
     return _Relaxation(
-        demand=prices["demand"][families["demand"].blocks["flows"]],
+        demand=_prices_of_demand(families["demand"], prices["demand"]),
         charge=_charges(pricing.limits, families, prices),
         start_worth=start_worth,
         instances=instances,
     )
+
+
+def _prices_of_demand(demand: Rows, prices: Floats) -> Floats:
+    """(D,) the prices of the rows that state each demand: of its flows, and of whole instances where there is one."""
+    price = dict(zip(demand.names, prices.tolist(), strict=True))
+    flows = demand.names[demand.blocks["flows"]]
+    return np.array([price[name] + price.get(name.replace("[", "[instances|", 1), 0.0) for name in flows])
 
 
 def _charges(limits: Rows, families: Mapping[str, Rows], prices: Mapping[str, Floats]) -> Floats:
