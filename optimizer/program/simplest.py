@@ -76,15 +76,26 @@ def complexity(problem: Problem, replicas: Ints, instances: Ints, api_used: Flag
 def least_complexity(problem: Problem) -> Complexity:
     """What no plan has less of, for a look at its limits: a configuration for each workload on one instance.
 
-    Hosted APIs may serve without any of it. Every region is one of a provider, so there are no fewer of them.
+    Hosted APIs may serve without any of it, save workloads that keep replicas running, and those of which they do not
+    serve a class. Every region is one of a provider, so there are no fewer of them.
     """
     limits = problem.limits
     if len(problem.apis):
-        return Complexity(0, 1, 0)
+        configurations = len(_on_machines(problem))
+        return Complexity(configurations, 2, 1) if configurations else Complexity(0, 1, 0)
     sharing = 1 if limits.max_provider_share is None else ceil(1 / limits.max_provider_share * (1 - EQUAL_COST))
     providers = max(limits.min_providers, sharing, 1 + ("provider" in limits.survive))
     regions = max(limits.min_regions, providers, 1 + ("region" in limits.survive))
     return Complexity(len(labels(problem.traffic.workload)), providers + regions, regions)
+
+
+def _on_machines(problem: Problem) -> set[str]:
+    """The workloads that need a replica, whatever hosted APIs serve."""
+    traffic = problem.traffic
+    kept = np.flatnonzero(traffic.least_replicas.max(axis=0, initial=0))
+    alone = np.flatnonzero(~(traffic.mixes[problem.apis.mix] > 0).any(axis=0))
+    workloads = labels(traffic.workload)
+    return {workloads[w] for w in kept.tolist()} | {traffic.workload[k] for k in alone.tolist()}
 
 
 def held_to(problem: Problem, most: Complexity) -> Problem:

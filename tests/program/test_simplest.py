@@ -16,8 +16,8 @@ from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted
-from optimizer.program.simplest import Complexity, complexity, search_no_more, search_simplest
-from optimizer.program.solve import Solution, solve, solve_simpler
+from optimizer.program.simplest import Complexity, complexity, least_complexity, search_no_more, search_simplest
+from optimizer.program.solve import Solution, solve, solve_plainly, solve_simpler
 
 MOST = 9
 """More of anything than a plan of these problems needs."""
@@ -187,3 +187,19 @@ def two_shifts(prices: list[float], rates: list[float]) -> Problem:
         ),
         limits=Limits(1.0),
     )
+
+
+def test_workloads_that_keep_replicas_running_need_a_configuration_each_beside_hosted_apis() -> None:
+    problem = Problem(
+        traffic=steady_traffic(("a/k", "b/k"), np.array([1.0, 1.0]), workload=("a", "b")),
+        candidates=plain_candidates([0, 0], [[1.0, 0.0], [0.0, 1.0]]),
+        offers=plain_offers([1.0]),
+        limits=Limits(max_utilization=1.0, max_distinct_configurations=1),
+        apis=HostedApis(("api-a", "api-b"), np.array([0, 1]), np.array([1e-9, 1e-9]), ("saas", "saas")),
+    )
+    assert least_complexity(problem) == Complexity(0, 1, 0)
+    assert solve(problem).outcome == "optimal"
+    kept = replace(problem, traffic=replace(problem.traffic, least_replicas=np.array([[3, 1]])))
+    assert least_complexity(kept) == Complexity(2, 2, 1)
+    assert solve(kept).reason == "2 workloads need a configuration each"
+    assert solve_plainly(replace(kept, limits=Limits(max_utilization=1.0))).outcome == "optimal"
