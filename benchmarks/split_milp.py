@@ -46,7 +46,7 @@ def solve_split(instance: Instance, limit_s: float, relative_gap: float) -> Spli
         }
     )
     whole = np.arange(gpus + len(g)) < gpus
-    columns = Columns(numbered("column", len(whole)), np.where(whole, np.inf, 1.0), whole)
+    columns = Columns(np.where(whole, np.inf, 1.0), whole)
     cost = np.append(instance.cost_usd_per_hour, np.zeros(len(g)))
     parameters = mathopt.SolveParameters(
         time_limit=datetime.timedelta(seconds=limit_s), relative_gap_tolerance=relative_gap, random_seed=0

@@ -18,7 +18,7 @@ from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
-from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchResult, SearchState
+from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import (
     can_beat,
     cheaper,
@@ -26,6 +26,7 @@ from optimizer.program.proof.steps import (
     promising_candidates,
     ready_for_final,
     result_of,
+    ruled_out,
     solve_on,
     within_gap,
 )
@@ -74,6 +75,8 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True, known: 
         keep = undominated(problem)
         state.eliminated["dominance"] = int((~keep).sum())
     streams = keep[problem.streams.server].sum()
+    if len(each := _one_configuration_each(problem, keep)) > 1:
+        return _search_in_turn(problem, each, state, known)
     if problem.ceiling.in_force or problem.tolls_usd_per_hour.size:
         # a ceiling adds up over the fleet, and the bound by patterns knows neither of it nor of tolls by period
         return _search_small(problem, keep, state, known)
@@ -131,6 +134,36 @@ def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:
     return [keep & (place == each) for each in np.unique(place[keep]).tolist()]
 
 
+def _one_configuration_each(problem: Problem, keep: Flags) -> list[Flags]:
+    """The same for a week of one workload that a single configuration serves: each plan runs one of them alone.
+
+    Changes are counted against what is in force, which stands in every part, so there are none then.
+    """
+    label = label_numbers(problem.candidates.configuration)
+    alone = problem.limits.max_distinct_configurations == 1 == len(set(problem.traffic.workload))
+    if not alone or problem.traffic.periods == 1 or problem.candidates.replicas_in_force.any():
+        return []
+    return [keep & (label == each) for each in np.unique(label[keep]).tolist()]
+
+
+def _search_in_turn(problem: Problem, parts: Sequence[Flags], state: SearchState, known: Known) -> SearchResult:
+    """The cheapest plan of all parts, each searched as a problem of its own, the one of lowest bound first."""
+    compact = [compacted(problem, part) for part in parts]
+    lower = [bound_at_cheapest_rates(part.problem).usd_per_hour for part in compact]
+    best, results = known.plan, list[SearchResult]()
+    for number in np.argsort(lower, kind="stable").tolist():
+        part, most = compact[number], state.cutoff_usd_per_hour if best is None else best.usd_per_hour
+        inner = replace(state, progress=None, cutoff_usd_per_hour=min(most, state.cutoff_usd_per_hour), eliminated={})
+        if ruled_out(part.problem, lower[number], inner):
+            result = SearchResult("infeasible", Bound(lower[number], np.full(len(part.candidates), np.inf)), None)
+        else:
+            result = search(part.problem, inner, known=Known(known.usd_per_hour))
+        whole = None if result.incumbent is None else result.incumbent.for_whole(part, problem)
+        results.append(replace(result, bound=result.bound.for_whole(part.candidates, len(parts[0])), incumbent=whole))
+        best = cheaper(best, whole)
+    return _of_all_parts(results, best)
+
+
 def _search_each(problem: Problem, parts: Sequence[Flags], state: SearchState, known: Known) -> SearchResult:
     """The cheapest plan of all parts, none of which is looked at further than what the others' plans cost."""
     best, results = known.plan, []
@@ -139,6 +172,11 @@ def _search_each(problem: Problem, parts: Sequence[Flags], state: SearchState, k
         inner = replace(state, progress=None, cutoff_usd_per_hour=most)
         results.append(_search_small(problem, part, inner, Known(known.usd_per_hour)))
         best = cheaper(best, results[-1].incumbent)
+    return _of_all_parts(results, best)
+
+
+def _of_all_parts(results: Sequence[SearchResult], best: Incumbent | None) -> SearchResult:
+    """What searches of parts say together, in one of which each plan lies."""
     lower = min(result.bound.usd_per_hour for result in results)
     with_candidate = np.min([result.bound.with_candidate_usd_per_hour for result in results], axis=0)
     proven = all(result.status in ("optimal", "infeasible") for result in results)

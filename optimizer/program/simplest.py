@@ -26,6 +26,9 @@ from optimizer.program.search import affordable_candidates
 HARDLY_FEWER: Final = ("instances",)
 """Counts of which one less is asked for first, for mostly there is no plan of fewer; of others the fewest are."""
 
+FEWEST_OR_HARDLY_FEWER: Final = ("places",)
+"""Counts of which one less is asked for second, where the fewest are too few."""
+
 
 MOST_CELLS, MOST_BILLED_CELLS = 10_000, 1_000
 """Candidates times periods beyond which a count is not brought down; fewer where instances have least billed times."""
@@ -133,7 +136,7 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
                 low = most + 1
             else:
                 break
-            most = (low + at_most) // 2
+            most = _next(name, low, at_most, within.traffic.periods, only_least=most == least)
         asked = _held_to(asked, name, at_most)
     if found is None or found.result.incumbent is None:
         return Simplest(None, proven)
@@ -141,6 +144,16 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
     if break_ties and proven:
         plan = preferred(found, plan)
     return Simplest(plan.for_whole(part, problem), proven)
+
+
+def _next(name: str, low: int, at_most: int, periods: int, *, only_least: bool) -> int:
+    """How many are asked for next, where there is no plan of fewer than `low` and one of `at_most`.
+
+    Of configurations in a week one more each time: that there is no plan of so few is known much sooner than one found.
+    """
+    if name == "configurations" and periods > 1:
+        return low
+    return at_most - 1 if only_least and name in FEWEST_OR_HARDLY_FEWER else (low + at_most) // 2
 
 
 def _fewer(within: Problem, asked: Problem, name: str, most: int, state: SearchState) -> LaidOut:

@@ -133,6 +133,7 @@ def solve(
     break_ties: bool = True,
     cutoff_usd_per_month: float = np.inf,
     at_any_rate: bool = True,
+    proof: bool = True,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -148,6 +149,7 @@ def solve(
         break_ties: Whether it matters which of several equally cheap plans is found.
         cutoff_usd_per_month: What a known plan costs; where the search ends `infeasible` no plan costs as little.
         at_any_rate: Whether a simple plan is wanted where a limit was reached before any was found.
+        proof: Whether a proof is wanted that takes longer than the programs of a week.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
@@ -159,6 +161,7 @@ def solve(
         node_limit=node_limit,
         cutoff_usd_per_hour=cutoff_usd_per_month / HOURS_PER_MONTH,
         at_any_rate=at_any_rate,
+        proof=proof,
     )
     return _solved(problem, state, eliminate=True, break_ties=break_ties)
 

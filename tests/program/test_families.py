@@ -28,7 +28,7 @@ NAMES = [family.name for family in FAMILIES]
 
 def model_text(problem: Problem) -> str:
     program = build_program(problem)
-    return mps_converter.model_proto_to_mps(model_proto(program, hourly_cost(program)))
+    return mps_converter.model_proto_to_mps(model_proto(program, hourly_cost(program), named=True))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -72,7 +72,7 @@ def test_order_of_input_does_not_matter(problem: Problem, seed: int) -> None:
 
 def model_bytes(problem: Problem) -> bytes:
     program = build_program(sorted_problem(problem).problem)
-    return model_proto(program, hourly_cost(program)).SerializeToString(deterministic=True)
+    return model_proto(program, hourly_cost(program), named=True).SerializeToString(deterministic=True)
 
 
 def test_same_bytes_under_any_hash_seed() -> None:

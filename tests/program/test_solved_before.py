@@ -7,7 +7,7 @@ from ortools.math_opt import model_pb2
 from optimizer.base.clock import Clock
 from optimizer.program import solver
 from optimizer.program.formulation.model import Columns, assemble
-from optimizer.program.formulation.rows import at_least, numbered
+from optimizer.program.formulation.rows import at_least
 from optimizer.program.solver import SolverResult, solve_integer
 
 
@@ -16,7 +16,7 @@ def cover(least: float) -> model_pb2.ModelProto:
     count = 12
     row, column = np.zeros(count, dtype=np.int64), np.arange(count)
     rows = at_least(["cover"], least, (row, column, 3.0 + column % 5))
-    columns = Columns(numbered("x", count), np.full(count, 3.0), np.ones(count, dtype=np.bool_))
+    columns = Columns(np.full(count, 3.0), np.ones(count, dtype=np.bool_))
     return assemble(columns, 1.0 + (column * 7) % 11 / 3, rows)
 
 

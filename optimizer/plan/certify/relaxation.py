@@ -303,7 +303,7 @@ class _Rows:
         row, column, value = (np.array(part) for part in zip(*model.entries, strict=True))
         lower, upper = np.array(model.bounds).T
         rows = Rows(numbered("r", len(lower)), lower, upper, row, column, value.astype(float))
-        columns = Columns.fractions(numbered("x", len(model.cost)), np.array(model.upper))
+        columns = Columns.fractions(np.array(model.upper))
         result = solve_linear(assemble(columns, np.array(model.cost), rows), clock)
         if clock.reached is not None and not len(result.duals):
             raise LimitReached(clock.reached)

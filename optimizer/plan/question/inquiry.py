@@ -159,6 +159,8 @@ class Inquiry:
     """Whether a simple plan stands in for a search that was cut short; it is looked for once, in the first program."""
     close_enough: bool = False
     """Whether answers are compared only, so that proof may stop at `COMPARISON_GAP` or `COMPARISON_NODES`."""
+    proves: bool = True
+    """Whether more is asked of what no plan undercuts than a search for a plan tells; not of a first plan of a week."""
     any_of_equals: bool = False
     """Whether it does not matter which of several equally cheap plans is found."""
     hour_to_period: Ints | None = None
@@ -272,6 +274,7 @@ class Inquiry:
             break_ties=not self.any_of_equals,
             cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
             at_any_rate=self.insists and self.falls_back,
+            proof=self.proves and not self.close_enough,
         )
         if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
             raise LimitReached(solution.ended_by)

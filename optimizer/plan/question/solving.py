@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Ints
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.performance.candidates.mixes import with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
@@ -92,7 +92,8 @@ def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: f
     """
     week, enough = inquiry.week, inquiry.close_enough or inquiry.hour_to_period is not None
     first = inquiry.clock.share(SHARE_OF_FEW_PERIODS)
-    asked = inquiry if week.exact or enough else replace(inquiry, node_limit=EXACT_NODES, clock=first)
+    few_first = replace(inquiry, node_limit=EXACT_NODES, clock=first, proves=False, any_of_equals=True)
+    asked = inquiry if week.exact or enough else few_first
     coarse = _over_mixes(asked, keep, known_usd)
     few = coarse.solution.cost_usd_per_month
     if week.exact or (enough and (few is not None or known_usd is not None)):
@@ -100,7 +101,7 @@ def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: f
     cells = len(coarse.formulation.problem.candidates) * HOURS_PER_WEEK
     if (limit := inquiry.clock.reached) is not None and few is not None and cells > MOST_CELLS_LATE:
         return _shown(inquiry, coarse, replace(coarse, solution=coarse.solution.left_open(limit)))
-    whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario))
+    whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario), proves=True)
     every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
     return _shown(inquiry, coarse, _over_mixes(every, keep, known_usd if few is None else less_than(few)))
 
@@ -125,10 +126,11 @@ def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer) -> Answer:
     else:
         proven = exact.solution.outcome in ("optimal", "infeasible")
         bound = few if proven else exact.solution.bound_usd_per_month or 0.0
-        solution = coarse.solution.above(bound, exact.solution.ended_by)
-        shown = replace(coarse, solution=solution, mixes_settled=exact.mixes_settled)
+        tidy = _counted_as(coarse, _with_ties_broken(inquiry, coarse, hours))
+        solution = tidy.solution.above(bound, exact.solution.ended_by)
+        shown = replace(tidy, solution=solution, mixes_settled=exact.mixes_settled)
     varied = replace(shown.inquiry, clock=inquiry.clock, hour_to_period=hours, node_limit=inquiry.node_limit)
-    asked = replace(varied, any_of_equals=inquiry.any_of_equals, falls_back=inquiry.falls_back)
+    asked = replace(varied, any_of_equals=inquiry.any_of_equals, falls_back=inquiry.falls_back, proves=inquiry.proves)
     return replace(shown, inquiry=asked)
 
 
@@ -138,16 +140,30 @@ def _tidied(inquiry: Inquiry, exact: Answer) -> Answer:
     It stays as it is where these periods are many, or where they cost more: what is sent to hosted APIs follows the
     demand of each hour.
     """
-    hours, cost_usd = exact.running_alike, exact.solution.cost_usd_per_month or 0.0
+    hours = exact.running_alike
     if hours.max() >= MOST_TIDIED:
         return exact
-    alike = replace(exact.inquiry, hour_to_period=hours, any_of_equals=inquiry.any_of_equals)
-    tidy = _over_mixes(alike, own_configurations(exact), cost_usd)
-    if tidy.solution.cost_usd_per_month is None or tidy.solution.cost_usd_per_month > cost_usd * (1 + EQUAL_COST):
-        return exact
+    tidy = _with_ties_broken(inquiry, exact, hours)
     bound_usd = exact.solution.bound_usd_per_month or 0.0
     solution = tidy.solution.above(bound_usd, exact.solution.ended_by)
-    return replace(tidy, solution=solution, mixes_settled=exact.mixes_settled)
+    return exact if tidy is exact else replace(tidy, solution=solution, mixes_settled=exact.mixes_settled)
+
+
+def _with_ties_broken(inquiry: Inquiry, found: Answer, hours: Ints) -> Answer:
+    """The plan in some periods, ties broken among its own configurations; as it is where that finds none as cheap."""
+    cost_usd = found.solution.cost_usd_per_month or 0.0
+    asked = replace(found.inquiry, hour_to_period=hours, any_of_equals=inquiry.any_of_equals, clock=inquiry.clock)
+    tidy = _over_mixes(asked, own_configurations(found), cost_usd)
+    least_usd = tidy.solution.cost_usd_per_month
+    return found if least_usd is None or least_usd > cost_usd * (1 + EQUAL_COST) else tidy
+
+
+def _counted_as(found: Answer, tidy: Answer) -> Answer:
+    """The plan with ties broken, told with what was left out and solved in the search that found its cost."""
+    own = found.solution
+    solution = replace(tidy.solution, eliminated=own.eliminated, columns_solved=own.columns_solved)
+    formulation = replace(tidy.formulation, same_platform=found.formulation.same_platform)
+    return replace(tidy, solution=solution, formulation=formulation, rounds=found.rounds)
 
 
 def own_configurations(answer: Answer) -> tuple[Flags, ...]:

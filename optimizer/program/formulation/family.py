@@ -51,4 +51,4 @@ class Family:
         """Whether the problem uses it."""
         if self.used_when is not None:
             return self.used_when(problem)
-        return any(item.name == self.requirement for item in problem.limits.in_force)
+        return self.requirement in problem.limits.names_in_force

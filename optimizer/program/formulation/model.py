@@ -44,46 +44,53 @@ def hourly_cost(program: Program) -> Floats:
 
 
 def model_proto(
-    program: Program, objective: Floats, extra: Mapping[str, Rows] | None = None, whole: Flags | None = None
+    program: Program,
+    objective: Floats,
+    extra: Mapping[str, Rows] | None = None,
+    whole: Flags | None = None,
+    *,
+    named: bool = False,
 ) -> model_pb2.ModelProto:
     """The model that minimizes `objective` (one coefficient per column) under all families and the extra rows.
 
     The columns where `whole` is true are whole numbers; by default all that the program says, none when relaxed.
+    Names are for those who read a model file: to make and to hand them over takes as long as a small program's rows.
     """
     variables = program.variables
     if whole is None:
         whole = integers(variables) & (not program.relaxed)
-    columns = Columns(names(program.problem, variables), upper_bounds(variables, program.relaxed), whole)
-    return assemble(columns, objective, stacked({**program.families, **(extra or {})}))
+    rows = stacked({**program.families, **(extra or {})})
+    model = assemble(Columns(upper_bounds(variables, program.relaxed), whole), objective, rows)
+    if named:
+        model.variables.names.extend(names(program.problem, variables))
+        model.linear_constraints.names.extend(rows.names)
+    return model
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The variables of a model, all at least 0: names, upper bounds and which are whole numbers."""
+    """The variables of a model, all at least 0: upper bounds and which are whole numbers."""
 
-    names: list[str]
     upper: Floats
     whole: Flags
 
     @classmethod
-    def fractions(cls, names: list[str], upper: Floats) -> "Columns":
+    def fractions(cls, upper: Floats) -> "Columns":
         """Variables none of which need be a whole number."""
-        return cls(names, upper, np.zeros(len(names), dtype=np.bool_))
+        return cls(upper, np.zeros(len(upper), dtype=np.bool_))
 
 
 def assemble(columns: Columns, objective: Floats, rows: Rows) -> model_pb2.ModelProto:
     """The model that minimizes `objective` under the rows; the same arrays give the same bytes."""
     model = model_pb2.ModelProto(name="deployment")
-    model.variables.ids.extend(range(len(columns.names)))
-    model.variables.names.extend(columns.names)
-    model.variables.lower_bounds.extend([0.0] * len(columns.names))
+    model.variables.ids.extend(range(len(columns.upper)))
+    model.variables.lower_bounds.extend([0.0] * len(columns.upper))
     model.variables.upper_bounds.extend(columns.upper.tolist())
     model.variables.integers.extend(columns.whole.tolist())
     priced = np.flatnonzero(objective)
     model.objective.linear_coefficients.ids.extend(priced.tolist())
     model.objective.linear_coefficients.values.extend(objective[priced].tolist())
     model.linear_constraints.ids.extend(range(len(rows.names)))
-    model.linear_constraints.names.extend(rows.names)
     model.linear_constraints.lower_bounds.extend(rows.lower.tolist())
     model.linear_constraints.upper_bounds.extend(rows.upper.tolist())
     # entries in the order of rows, then columns; zeros are left out

@@ -118,7 +118,7 @@ def model_of(
         row = np.arange(int((place >= 0).sum()))
         value = counts[place >= 0]
         blocks["fixed"] = between(numbered("fixed", len(row)), value, value, (row, place[place >= 0], 1.0))
-    columns = Columns(numbered("x", layout.count), _upper(problem, layout), np.ones(layout.count, dtype=np.bool_))
+    columns = Columns(_upper(problem, layout), np.ones(layout.count, dtype=np.bool_))
     return assemble(columns, objective(problem, layout), stacked(blocks))
 
 

@@ -155,7 +155,7 @@ class Master:
                 "limit": self._limit_rows(),
             }
         )
-        columns = Columns.fractions(numbered("pattern", len(cost)), upper)
+        columns = Columns.fractions(upper)
         result = solve_linear(assemble(columns, cost, rows), clock)
         if result.status != "optimal" or not len(result.duals):
             return None

@@ -51,7 +51,7 @@ def mixture_of(problem: Problem, plans: list[PeriodPlan], clock: Clock) -> Perio
     master = _Master.of(problem, plans)
     rows = stacked({"one": master.one_mixture(), "count": master.counted(), "starts": master.started()})
     cost = np.concatenate([master.cost_usd_per_hour, master.price_usd_per_hour, master.start_usd_per_hour.ravel()])
-    columns = Columns.fractions(numbered("column", len(cost)), np.full(len(cost), np.inf))
+    columns = Columns.fractions(np.full(len(cost), np.inf))
     result = solve_linear(assemble(columns, cost, rows), clock)
     if result.status != "optimal" or not len(result.duals):
         return None

@@ -65,7 +65,7 @@ def with_rises(problem: Problem, least: Floats, clock: Clock) -> float:
         rows |= _billed(problem, at)
     else:
         cost[at.running] = traffic.share_of_month
-    result = solve_linear(assemble(Columns.fractions(numbered("column", len(cost)), upper), cost, stacked(rows)), clock)
+    result = solve_linear(assemble(Columns.fractions(upper), cost, stacked(rows)), clock)
     return max(apart, result.bound) if result.status == "optimal" else apart
 
 

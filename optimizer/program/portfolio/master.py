@@ -98,7 +98,7 @@ class PortfolioMaster:
     def _columns(self, *, whole: bool) -> Columns:
         most = np.where(np.isfinite(self.penalty_usd), np.inf, 0.0)
         upper = np.concatenate([np.full(len(self.plans), np.inf), self.shared.pool_most, most])
-        return Columns(numbered("column", len(upper)), upper, self._whole() & whole)
+        return Columns(upper, self._whole() & whole)
 
     def _rows(self) -> Rows:
         """Blocks: each kind's weights, the limits by joint period, pools by joint period and at least, the budget."""

@@ -15,7 +15,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import Columns, Program, assemble, build_program, hourly_cost
 from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, numbered, stacked
-from optimizer.program.formulation.variables import integers, names, upper_bounds
+from optimizer.program.formulation.variables import integers, upper_bounds
 from optimizer.program.portfolio.shared import Shared, budget_rows
 from optimizer.program.problem.problem import Problem, Sorted, compacted, sorted_problem
 from optimizer.program.proof.dominance import undominated
@@ -102,12 +102,10 @@ def _read(result: SolverResult, first: Ints, pools: Ints) -> Together:
 
 def _columns(programs: Sequence[Program], shared: Shared) -> Columns:
     """The columns of every program, then the pools."""
-    own = [f"{n}:{name}" for n, program in enumerate(programs) for name in names(program.problem, program.variables)]
     upper = [upper_bounds(program.variables, relaxed=False) for program in programs]
     whole: list[Flags] = [integers(program.variables) for program in programs]
     pools = len(shared.pool_usd)
     return Columns(
-        [*own, *numbered("pool", pools)],
         np.concatenate([*upper, shared.pool_most]),
         np.concatenate([*whole, np.ones(pools, dtype=np.bool_)]),
     )

@@ -1,6 +1,7 @@
 """What a purchase problem is made of: the traffic, what may run, what may be bought, and the limits on it all."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -65,12 +66,16 @@ class Limits:
         if not set(self.survive) <= set(LOSSES):
             raise ValueError(f"survive knows {', '.join(LOSSES)}, not {self.survive}")
 
-    @property
+    @cached_property
     def in_force(self) -> tuple[Requirement, ...]:
         """The requirements that limit the problem: those that differ from what asks nothing."""
-        neutral = Limits(self.max_utilization)
-        names = (item.name for item in fields(self) if getattr(self, item.name) != getattr(neutral, item.name))
-        return tuple(BY_NAME[name] for name in names)
+        asked = (item for item in fields(self) if item.default is not MISSING)
+        return tuple(BY_NAME[item.name] for item in asked if getattr(self, item.name) != item.default)
+
+    @cached_property
+    def names_in_force(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(item.name for item in self.in_force)
 
 
 @dataclass(frozen=True)
@@ -310,7 +315,7 @@ class LayoutTerms:
 
 def select_labels(names: Labels, order: Ints) -> Labels:
     """The labels at the positions listed."""
-    return tuple(names[index] for index in order.tolist())
+    return tuple(map(names.__getitem__, order.tolist()))
 
 
 def _selected(values: Labels | Flags | Floats | Ints, order: Ints) -> Labels | Flags | Floats | Ints:

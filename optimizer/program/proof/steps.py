@@ -30,7 +30,7 @@ MOST_CELLS_OF_EQUALS = 5_000
 CONTRADICTION = 1e-5
 """Relative difference by which no plan is below a bound, however last digits fell: one of the two would be wrong."""
 
-FEW_COLUMNS = 48
+FEW_COLUMNS, FEW_COLUMNS_OF_WEEK = 80, 48
 """Candidates whose final solve costs little more than that of the most promising among them."""
 
 
@@ -80,7 +80,8 @@ def within_cutoff(result: SearchResult, state: SearchState) -> SearchResult:
 def ready_for_final(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> bool:
     """Whether a first plan would help little: a known one's cost is the cutoff and leaves few candidates."""
     left = keep & can_beat(problem, bound, None, state)
-    ready = bool(np.isfinite(state.cutoff_usd_per_hour) and left.sum() <= FEW_COLUMNS)
+    few = FEW_COLUMNS if problem.traffic.periods == 1 else FEW_COLUMNS_OF_WEEK
+    ready = bool(np.isfinite(state.cutoff_usd_per_hour) and left.sum() <= few)
     if ready:
         state.eliminated["reduced_cost"] = int((keep & ~left).sum())
     return ready

@@ -111,7 +111,7 @@ def _arranged(contents: Ints, replicas: Ints, instances: Ints, changes: _Changes
     upper[program.restarts[no_start]] = 0.0
     usd_per_hour[program.restarts] = np.where(no_start, 0.0, changes.usd_per_hour)
     whole = np.arange(program.columns) < program.standing.size
-    columns = Columns(numbered("column", program.columns), upper, whole)
+    columns = Columns(upper, whole)
     result = solve_integer(assemble(columns, usd_per_hour, stacked(rows)), Clock())
     if result.status != "optimal":
         raise SolverFailure(f"what is loaded on the instances: {result.status}")

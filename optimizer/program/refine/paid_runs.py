@@ -74,8 +74,7 @@ def _cheapest_bill(cells: Cells, running: Ints, week: int, minimum_hours: int) -
         ),
         "kept": at_least(numbered("kept", len(cells)), -instances, (cell, idle, 1.0), (kept, started[recent], -1.0)),
     }
-    names = numbered("billed_idle", len(cells)) + numbered("started", len(cells))
-    columns = Columns(names, np.full(len(names), np.inf), np.ones(len(names), dtype=np.bool_))
+    columns = Columns(np.full(2 * len(cells), np.inf), np.ones(2 * len(cells), dtype=np.bool_))
     hours = np.append(cells.hours.astype(float), np.zeros(len(cells)))
     result = solve_integer(assemble(columns, hours, stacked(rows)), Clock())
     if result.status != "optimal":

@@ -140,8 +140,7 @@ class _Router:
             spare = numbered("spare", self.deployments)
             blocks["spare"] = at_most(spare, self.unspared * (1 + ROUTING_TOLERANCE / 2), load)
         rows = stacked(blocks | {"open": self.open_rows})
-        names = [*numbered("flow", len(stream)), "utilization[]"]
-        columns = Columns.fractions(names, np.append(np.full(len(stream), np.inf), most))
+        columns = Columns.fractions(np.append(np.full(len(stream), np.inf), most))
         result = solve_linear(assemble(columns, objective, rows), Clock())
         if result.status != "optimal":
             raise SolverFailure(f"whole counts do not carry the demand: routing is {result.status}")

@@ -111,7 +111,7 @@ def _model(problem: RiskProblem, aim: Aim, layout: _Layout) -> model_pb2.ModelPr
     whole = np.zeros(layout.count, dtype=np.bool_)
     whole[layout.bought] = True
     whole[layout.rented[layout.rented >= 0]] = True
-    columns = Columns(numbered("x", layout.count), _upper(problem, layout), whole)
+    columns = Columns(_upper(problem, layout), whole)
     return assemble(columns, objective, stacked(blocks))
 
 
