@@ -1,10 +1,11 @@
 """One replica from the first request to the last: continuous batching, event by event.
 
-Prompts are taken first come, first served, in chunks that fill what the running sequences leave of a step's tokens;
-a prompt starts when its KV cache fits and the engine runs fewer sequences than it may. Where no prompt waits the batch
+Prompts are taken first come, first served, in chunks that fill what the running sequences leave of a step's tokens; a
+prompt starts when its KV cache fits and the engine runs fewer sequences than it may. Where no prompt waits the batch
 is constant until the next arrival, the next finished answer or a full cache, and all decode steps up to there are one
-jump. A full cache takes the sequence that was admitted last back to the queue, where it is computed again: the
-scheduler of vLLM, https://docs.vllm.ai/en/stable/configuration/optimization.html (preemption).
+jump; so are the steps that one long prompt fills by itself. A full cache takes the sequence that was admitted last
+back to the queue, where it is computed again: the scheduler of vLLM,
+https://docs.vllm.ai/en/stable/configuration/optimization.html (preemption).
 """
 
 from collections import deque
@@ -180,6 +181,9 @@ class Replica:
         """One step of the running sequences and as much of the prompts as fits beside them."""
         costs, running = self.costs, len(self.ends)
         left, taken, attention_s, complete = max(costs.max_tokens - running, 1), 0, 0.0, []
+        if (steps := self._steps_filled(left)) > 1:
+            self._read_on(steps, left)
+            return
         longest = 0
         while self.prompts and left:
             prompt = self.prompts[0]
@@ -198,6 +202,41 @@ class Replica:
             # an engine that prefills apart answers a prompt before the others' step, in which it runs already
             self.alone_s[request] -= (1 - costs.mixed) * decode
             self._start(request)
+
+    def _steps_filled(self, tokens: int) -> int:
+        """Steps of so many `tokens` that the first prompt fills without being complete, before any answer ends."""
+        first = self.prompts[0]
+        steps = (first.tokens - first.computed - 1) // tokens
+        if self.ends:
+            steps = min(steps, self.ends[0][0] - self.step)
+        return min(steps, self.longest_jump or steps)
+
+    def _read_on(self, steps: int, tokens: int) -> None:
+        """Steps with so many `tokens` each of the first prompt, up to the first that ends after the next arrival.
+
+        Each takes longer than the one before, so that of some of them the mean of all is no less than their own.
+        """
+        seconds, until_s = self._seconds_reading(steps, tokens), self._next_s
+        if not self.queue and self.now_s + seconds > until_s:
+            steps = min(steps, int((until_s - self.now_s) / seconds * steps) + 1)
+            seconds = self._seconds_reading(steps, tokens)
+        self.prompts[0].computed += steps * tokens
+        self._pass(seconds, steps)
+
+    def _seconds_reading(self, steps: int, tokens: int) -> float:
+        """What so many steps with `tokens` each of the first prompt take, the context of the middle for all of them."""
+        costs, running, first = self.costs, len(self.ends), self.prompts[0]
+        behind = self.cached_tokens[first.request]
+        share = _share_of_square(behind, first.computed, steps * tokens, first.tokens)
+        added = steps * costs.added(running, tokens, 0) + first.attention_s * share
+        decode = costs.decode(running, self.context / running + (steps - 1) / 2) if running else 0.0
+        return steps * decode + added * costs.held_up(costs.chunks(first.tokens))
+
+    @property
+    def _next_s(self) -> float:
+        """When the next request arrives, or beyond which no jump goes."""
+        comes = self.next_arrival < len(self.arrived_s)
+        return self.arrived_s[self.next_arrival] if comes else self.until_s
 
     def _start(self, request: int) -> None:
         """A prompt is computed: its first token is out, the others follow one a step."""
@@ -226,9 +265,7 @@ class Replica:
         steps = min(self.ends[0][0] - self.step, self.longest_jump or self.ends[0][0])
         if room >= 1:
             steps = min(steps, int(min(room, steps)))
-        mean = self.context / running
-        comes = self.next_arrival < len(self.arrived_s)
-        until_s = self.arrived_s[self.next_arrival] if comes else self.until_s
+        mean, until_s = self.context / running, self._next_s
         if not self.queue and until_s < np.inf:
             until = (until_s - self.now_s) / costs.decode(running, mean)
             steps = min(steps, max(int(until) + 1, 1))

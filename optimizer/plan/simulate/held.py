@@ -16,8 +16,6 @@ from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.simulated import holds_alone
 from optimizer.plan.verify.claim import Claim, configuration
 
-TRIED_REQUESTS: Final = 10_000
-"""Of each simulation of a deployment alone, in a tenth of a second."""
 HALVINGS: Final = 6
 """Of the range below the rate that does not hold."""
 DIGITS: Final = 4
@@ -100,14 +98,14 @@ def _highest_load(policy: Policy) -> float:
 
 def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
     """Of what a deployment is sent, the most that it holds alone, from below; 1 where it holds all of it."""
-    if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0), TRIED_REQUESTS):
+    if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0)):
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         if (limit := clock.reached) is not None:
             raise LimitReached(limit)
         middle = (low + high) / 2
-        if holds_alone(service.one_at(number, middle), TRIED_REQUESTS):
+        if holds_alone(service.one_at(number, middle)):
             low = middle
         else:
             high = middle

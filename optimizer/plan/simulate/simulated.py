@@ -44,6 +44,8 @@ REQUESTS_OF_A_REPLICA: Final = 1000
 """At least so many requests reach each replica, so that what is left out is the start and not the plan."""
 CONFIRMING_REQUESTS: Final = (5_000, 20_000)
 """Of each workload beside a plan: so few where they decide every limit, else so many, within a fifth of a second."""
+TRIED_REQUESTS: Final = (2_000, 10_000)
+"""Of a deployment alone, in a tenth of a second: so few where they decide, as beside a plan, else so many."""
 MEAN: Final = "mean"
 LARGEST_COUNTED_FLEET: Final = 16
 """The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
@@ -164,10 +166,17 @@ def room(promise: tuple[SimulatedClass, MeasuredLimit]) -> float:
     return limit.limit_ms / max(limit.value_ms, LEAST_MS)
 
 
-def holds_alone(service: ServedWorkload, requests: int) -> bool:
-    """Whether so many requests leave no doubt that a workload's replicas keep every promise."""
+def holds_alone(service: ServedWorkload) -> bool:
+    """Whether a workload's replicas keep every promise without doubt; many requests say it where few do not decide."""
+    few, many = TRIED_REQUESTS
+    kept = _kept_alone(service, few)
+    return (_kept_alone(service, many) if kept is None else kept) is True
+
+
+def _kept_alone(service: ServedWorkload, requests: int) -> bool | None:
+    """Whether a workload's replicas keep every promise; None where so many requests do not decide it."""
     runs = [_run(service, Arrivals(service.cv2), requests, seed=0, number=0)]
-    return _holds(list(_judged(service, _after(WARM_UP, _found(service, runs))))) is True
+    return _holds(list(_judged(service, _after(WARM_UP, _found(service, runs)))))
 
 
 def _holds(classes: Sequence[SimulatedClass]) -> bool | None:
