@@ -170,7 +170,7 @@ def test_the_form_writes_into_the_text(reader: TestClient) -> None:
 
 def test_the_form_leaves_alone_what_was_written_meanwhile(reader: TestClient) -> None:
     before = form_values(CHAT).model_dump_json()
-    written = CHAT.replace("requests_per_second: 5", "requests_per_second: 8")
+    written = CHAT.replace("requests_per_second: 4.5", "requests_per_second: 8")
     form = {"demand": "rate", "requests_per_second": "5", "terms": "on_demand", "max_gpus": "3", "before": before}
     text = reader.post("/form", data={"scenario": written, **form}, headers=HTMX).text
     assert "requests_per_second: 8\n" in text
@@ -201,7 +201,7 @@ def test_a_plan_leads_to_other_plans(reader: TestClient) -> None:
 
 
 def test_a_page_is_written_once(reader: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = asked(reader, CHAT.replace("requests_per_second: 5", "requests_per_second: 4"))
+    address = asked(reader, CHAT.replace("requests_per_second: 4.5", "requests_per_second: 4"))
     first = shown(reader, address)
     monkeypatch.setattr(planning, "plan_view", lambda _: pytest.fail("it is written again"))
     assert reader.get(address).text == first
@@ -244,7 +244,7 @@ def test_who_waits_may_cancel_and_who_comes_late_comes_again(catalogs: Catalogs)
         return stored(question)
 
     with pytest.MonkeyPatch.context() as patch, client(threaded(patch, catalogs, slowly, max_waiting=1)) as reader:
-        rated = [CHAT.replace("requests_per_second: 5", f"requests_per_second: {rate}") for rate in (6, 7, 8, 9)]
+        rated = [CHAT.replace("requests_per_second: 4.5", f"requests_per_second: {rate}") for rate in (6, 7, 8, 9)]
         first = asked(reader, rated[0])
         assert "data-job" in reader.get(first).text
         answers = [reader.post("/ask", data={"scenario": text}, follow_redirects=False) for text in rated[1:]]
