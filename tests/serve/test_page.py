@@ -171,7 +171,7 @@ def test_the_form_writes_into_the_text(reader: TestClient) -> None:
 def test_the_form_leaves_alone_what_was_written_meanwhile(reader: TestClient) -> None:
     before = form_values(CHAT).model_dump_json()
     written = CHAT.replace("requests_per_second: 4.5", "requests_per_second: 8")
-    form = {"demand": "rate", "requests_per_second": "5", "terms": "on_demand", "max_gpus": "3", "before": before}
+    form = {"demand": "rate", "requests_per_second": "4.5", "terms": "on_demand", "max_gpus": "3", "before": before}
     text = reader.post("/form", data={"scenario": written, **form}, headers=HTMX).text
     assert "requests_per_second: 8\n" in text
     assert "max_gpus: 3" in text
