@@ -132,8 +132,8 @@ CAVEATS = (
     "steps, TensorRT-LLM with Llama-3.3-70B for 20) are predicted knowing that flag, as their scripts state it, except "
     "where a source or an architecture with an engine is left out: there nothing is known of flags.",
     "The priors that every fit is drawn to were informed by a first study of a part of these measurements, and the "
-    "mechanisms were chosen by looking at all of them. Left-out errors are therefore somewhat kinder than those on "
-    "data that did not exist yet.",
+    "mechanisms and the settings of the fit were chosen by looking at all of them, at left-out errors, too. These are "
+    "therefore somewhat kinder than errors on data that did not exist yet.",
     "The widths of the intervals come from left-out errors of all of this data, so that coverage here is not "
     "independent of them. Each fit knows only what it was given: a left-out model, GPU or pair counts as not "
     "measured.",

@@ -32,7 +32,10 @@ MOST_SPARED: Final = 0.9
 """Of a replica; where probes leave more possible, rates are raised tenfold and no further."""
 
 LEEWAY: Final = 0.001
-"""By which every rate between predicted mixes is raised at least: so far edges were seen to be from convex."""
+"""By which every rate between predicted mixes is raised at least: as far as edges were mostly seen to be from convex.
+
+A replica that hardly keeps its limits may be further from it: one of a tenth of a request/s sustained 8 % more than the
+raised rates, near the end of its edge, where the probes are too far apart."""
 
 TOWARDS_AN_END: Final = np.array([0.02, 0.06, 0.12, 0.18, 0.25, 0.35, 0.5, 0.65, 0.75, 0.82, 0.88, 0.94, 0.98])
 ON_AN_EDGE: Final = np.stack([TOWARDS_AN_END, 1 - TOWARDS_AN_END], axis=1)

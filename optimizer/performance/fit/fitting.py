@@ -216,7 +216,7 @@ def _as_run(
 
 
 def _weights(calibration: Calibration, measured: Floats, group: Names, source: Names, load: Ints) -> Floats:
-    """(rows of the group that measured the metric)^exponent; closed-loop throughput follows from the latencies."""
+    """By group and source (rows that measured the metric)^exponent; closed-loop throughput follows from latencies."""
     exponent = calibration.lookup(FIT, "row_weight_exponent")
     weight = np.stack([group_weights(group, np.isfinite(metric), exponent) for metric in measured])
     for at, metric in enumerate(METRICS):

@@ -72,7 +72,7 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
         yield compared("configurations", "with one configuration per workload", chosen, uniform)
     if any(d.pool == MIXED for d in chosen.deployments):
         apart = partial(inquiry.under_policy, mix_classes=False)
-        yield compared("mix_classes", "with replicas of one class, or of all", chosen, apart)
+        yield compared("mix_classes", "with every replica in a mix that was predicted", chosen, apart)
 
 
 def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
