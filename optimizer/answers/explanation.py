@@ -162,14 +162,20 @@ def with_variations(
 def _summary(answer: Answer, bought: PlannedFleet, simplicity: Simplicity) -> str:
     machines_alone = SPEED in answer.inquiry.avoided and not bought.hosted
     of_those = " of the plans considered" if narrow(answer) else " on measured speeds" if machines_alone else ""
-    gap = f"{answer.solution.relative_gap:.2%}"
-    if simplicity.cheapest is None:
-        proof = f"proven optimal{of_those}" if _proven(answer) else f"within {gap}{of_those}"
-    else:
-        which = "the proven cheapest" if _proven(answer) else f"a plan within {gap} of the cheapest"
-        proof = f"at most {rounded_up_percent(simplicity)} % above {which}{of_those}"
-    name = answer.inquiry.scenario.name
-    return f"${bought.monthly_cost_usd:,.2f} a month for {name}, {proof}: {summarized(bought)}."
+    what = f"${bought.monthly_cost_usd:,.2f} a month for {answer.inquiry.scenario.name}"
+    return f"{what}, {_nearness(answer, bought, simplicity)}{of_those}: {summarized(bought)}."
+
+
+def _nearness(answer: Answer, bought: PlannedFleet, simplicity: Simplicity) -> str:
+    """How far the plan may be above the cheapest, as far as that is proven."""
+    if _proven(answer):
+        premium = f"at most {rounded_up_percent(simplicity.premium_percent)} % above the proven cheapest"
+        return "proven optimal" if simplicity.cheapest is None else premium
+    least_usd = answer.solution.bound_usd_per_month
+    if not least_usd:
+        return "with no proof of how far it is above the cheapest"
+    above_percent = (float(bought.monthly_cost_usd) / least_usd - 1) * 100
+    return f"at most {rounded_up_percent(above_percent)} % above the cheapest"
 
 
 def _proven(answer: Answer) -> bool:

@@ -1,8 +1,10 @@
 """What a command says when its time or its work is up: a verified plan, its gap, and all that was left out."""
 
+import re
 import sys
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory, resident_bytes
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.loading import load_scenario
+from optimizer.inputs.scenario.loading import find_scenario, load_scenario
 from optimizer.plan.question import solving
 from optimizer.plan.record.report import PlanReport
 from optimizer.program.solver import solve_linear
@@ -67,6 +69,16 @@ def test_the_same_work_gives_the_same_bytes(catalogs: Catalogs) -> None:
     assert as_json(one.model_copy(update=without_time)) == as_json(other.model_copy(update=without_time))
 
 
+def test_a_plan_cut_short_says_how_far_it_is_above_its_bound(catalogs: Catalogs) -> None:
+    one = optimized(load_scenario("office-hours"), catalogs, Clock(work_limit=60)).report
+    said = re.search(r", at most ([\d.]+) % above the cheapest( on measured speeds)?: ", one.explanation.summary)
+    assert said is not None, one.explanation.summary
+    assert one.monthly_cost_usd is not None
+    assert one.bound_usd is not None
+    above = one.monthly_cost_usd / one.bound_usd - 1
+    assert above * 100 <= Decimal(said[1]) < above * 100 + Decimal("0.2")
+
+
 def test_an_exact_week_that_takes_long_to_set_up_is_not_begun_after_the_limit(
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +87,7 @@ def test_an_exact_week_that_takes_long_to_set_up_is_not_begun_after_the_limit(
     report = optimized(load_scenario("office-hours"), catalogs, Clock(0.0)).report
     assert (report.outcome, report.verification.passed) == ("feasible", True)
     assert "the time limit was reached" in report.solver.reason
+    assert "with no proof of how far it is above the cheapest" in report.explanation.summary
 
 
 @pytest.mark.parametrize("work", [400, 1200, 2400, 3600, 4800])
@@ -153,8 +166,10 @@ def test_a_limit_that_nothing_can_tell_is_refused(monkeypatch: pytest.MonkeyPatc
         Memory(8.0)
 
 
-def test_without_memory_for_the_candidates_there_is_no_answer(optimizer: Command) -> None:
-    done = optimizer("plan", "chat-8b", "--max-memory-gb", "0.001")
+def test_without_memory_for_the_candidates_there_is_no_answer(optimizer: Command, tmp_path: Path) -> None:
+    asked = tmp_path / "asked-nowhere-else.yaml"  # what these tests predicted before is kept
+    asked.write_text(find_scenario("chat-8b").read_text("utf-8").replace("1024", "1019"), "utf-8")
+    done = optimizer("plan", asked, "--max-memory-gb", "0.001")
     assert done.code == 4
     assert "error: no answer, for the memory limit was reached before anything was searched" in done.err
     assert "ask for fewer GPUs" in done.err

@@ -65,7 +65,8 @@ def test_the_first_line_is_the_simplest_and_the_second_what_the_cheapest_takes(p
     assert plan.monthly_cost_usd == cheapest.monthly_cost_usd + found.premium_usd
     assert 0 < found.premium_percent <= found.percent
     lines = " ".join(answer_text(plan_answer(plan, verbose=False)).split())
-    assert f"at most {rounded_up_percent(found)} % above the proven cheapest on measured speeds: " in lines
+    premium = rounded_up_percent(found.premium_percent)
+    assert f"at most {premium} % above the proven cheapest on measured speeds: " in lines
     assert f"The cheapest costs ${found.premium_usd:,.2f} less but takes 2 configurations" in lines
 
 

@@ -129,6 +129,7 @@ def test_thinking_makes_answers_longer_by_the_factor_that_was_said(workload: Any
     found = workload(requests_per_second=1, reasoning=4.5)
     assert (found.output_tokens, found.reasoning) == (1125, None)
     assert "4.5 times their tokens with thinking (as the scenario says)" in found.stated_as[0]
+    assert found.stated_as[1:] == ("1 request/s",), "a rate is restated beside what is said of answers"
     with_users = workload(users=360, requests_per_user_hour=10, reasoning=2)
     assert (with_users.output_tokens, with_users.requests_per_second) == (500, 1.0)
     assert len(with_users.stated_as) == 2
@@ -145,7 +146,7 @@ def test_published_thinking_is_looked_up_and_never_guessed(tmp_path: Path, catal
     assert known.factor == pytest.approx(1501 / 310)
     found = load("google/gemma-4-26B-A4B-it").workloads[0]
     assert found.output_tokens == 1211
-    assert "ShareGPT" in found.stated_as[0]
+    assert "ShareGPT" in found.stated_as[0] and found.stated_as[1:] == ("1 request/s",)
     with pytest.raises(InputError) as refused:
         load("llama-3.1-8b")
     (finding,) = refused.value.findings

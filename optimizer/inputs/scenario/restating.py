@@ -4,6 +4,7 @@ import math
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.figures import exactly, figure
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import Demand, TokensPerDay
@@ -62,7 +63,8 @@ def is_known(model: str, catalogs: Catalogs) -> bool:
 def _thinking(workload: Workload, factor: float, basis: str) -> Workload:
     """The workload with longer answers; its first token is then the first of the thinking."""
     words = f"answers have {figure(factor)} times their tokens with thinking ({basis}); TTFT is to its first token"
-    said: dict[str, Any] = {"reasoning": None, "stated_as": (words, *workload.stated_as)}
+    rate = (rate_in_words(workload),) if workload.peak_is_known and not workload.stated_as else workload.stated_as
+    said: dict[str, Any] = {"reasoning": None, "stated_as": (words, *rate)}
     if workload.output_tokens is not None:
         return workload.model_copy(update=said | {"output_tokens": math.ceil(workload.output_tokens * factor)})
     return workload.model_copy(
@@ -78,6 +80,13 @@ def _longer(item: RequestClass, factor: float) -> RequestClass:
             each.model_copy(update={"output_tokens": math.ceil(each.output_tokens * factor)}) for each in lengths
         )
     return item.model_copy(update={"output_tokens": answer, "lengths": lengths})
+
+
+def rate_in_words(workload: Workload) -> str:
+    """The demand of a workload that is given as a rate: the number of the scenario, or the highest of its profile."""
+    rate = exactly(workload.peak_requests_per_second())
+    peak = f"{rate} request{'' if rate == '1' else 's'}/s"
+    return peak if workload.demand is None else f"up to {peak} over the week"
 
 
 def _restated(workload: Workload) -> Workload:
@@ -167,8 +176,3 @@ def _requests_of(tokens: TokensPerDay, workload: Workload) -> tuple[float, str]:
 def _rate(per_s: float) -> str:
     rate = figure(per_s)
     return f"{rate} request{'' if rate == '1' else 's'}/s"
-
-
-def figure(value: float) -> str:
-    """A number as people write it: three significant digits, or all of a whole part that has more."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

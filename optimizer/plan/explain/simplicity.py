@@ -30,9 +30,9 @@ def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
     )
 
 
-def rounded_up_percent(simplicity: Simplicity) -> Decimal:
-    """The premium in tenths of a percent, never less than it is."""
-    return Decimal(repr(simplicity.premium_percent)).quantize(TENTH, ROUND_CEILING)
+def rounded_up_percent(percent: float) -> Decimal:
+    """In tenths of a percent, never less than it is."""
+    return Decimal(repr(percent)).quantize(TENTH, ROUND_CEILING)
 
 
 def _patchwork(answer: Answer) -> Patchwork:

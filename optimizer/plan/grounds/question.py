@@ -6,6 +6,7 @@ from typing import Any, Final
 from optimizer.base.figures import exactly
 from optimizer.inputs.scenario.demand import arrivals_in_words
 from optimizer.inputs.scenario.policy import DEFAULT_CONFIDENCE
+from optimizer.inputs.scenario.restating import rate_in_words
 from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload
 
 LATENCIES: Final = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
@@ -24,7 +25,7 @@ def asked(scenario: Scenario) -> list[str]:
 
 def _workload(workload: Workload) -> Iterator[str]:
     yield " or ".join([workload.model, *(other.model for other in workload.alternatives)])
-    yield _rate(workload)
+    yield ", ".join(workload.stated_as) or rate_in_words(workload)
     yield _lengths(workload)
     if workload.arrivals is not None:
         read_from = workload.arrivals.read_from
@@ -49,14 +50,6 @@ def _workload(workload: Workload) -> Iterator[str]:
         yield f"at least {workload.min_replicas} replicas"
     if workload.max_replicas is not None:
         yield f"at most {workload.max_replicas} replicas"
-
-
-def _rate(workload: Workload) -> str:
-    if workload.stated_as:
-        return ", ".join(workload.stated_as)
-    rate = exactly(workload.peak_requests_per_second())
-    peak = f"{rate} request{'' if rate == '1' else 's'}/s"
-    return peak if workload.demand is None else f"up to {peak} over the week"
 
 
 def _lengths(workload: Workload) -> str:

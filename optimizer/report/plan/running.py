@@ -56,6 +56,11 @@ def _deployed(report: PlanReport) -> Iterator[tuple[str, ...]]:
         )
 
 
+def what_runs(d: Deployment) -> str:
+    """A row in words: the workload, its classes where they are not all, the precision and the GPUs of a replica."""
+    return f"{' '.join(filter(None, (d.workload, '' if d.pool == 'all' else d.pool)))} {_what(d)}"
+
+
 def _whose(d: Deployment, *, several: bool) -> str:
     """The workload where there are several, and the classes where it is not all of them."""
     whose = " ".join(filter(None, (d.workload if several else "", "" if d.pool == "all" else d.pool)))

@@ -27,17 +27,17 @@ from optimizer.report.plan.brief import (
     signing_section,
 )
 from optimizer.report.plan.placement import placement_section
-from optimizer.report.plan.running import by_request, deployments_in_short, precisions_of
+from optimizer.report.plan.running import by_request, deployments_in_short, precisions_of, what_runs
 from optimizer.report.plan.schedule import schedule_in_short, schedule_section
 
 MAX_REJECTIONS: Final = 6
 UNIT_COSTS: Final = (
-    "{workload} on {gpu}: ${cost_per_request_usd:unit_price} a request, "
+    "${cost_per_request_usd:unit_price} a request, "
     "${cost_per_million_output_tokens_usd:unit_price} per million output tokens"
 )
-STANDBY: Final = "{workload} on {gpu} stands by and serves nothing at the planned load"
+STANDBY: Final = "stands by and serves nothing at the planned load"
 PROVENANCE: Final = (
-    "{workload} on {gpu}: performance {provenance.performance} ({provenance.performance_note}); "
+    "performance {provenance.performance} ({provenance.performance_note}); "
     "price {provenance.price_confidence}, {provenance.price_age_days} days old"
 )
 ENGINE: Final = (
@@ -254,7 +254,8 @@ def _costs(report: PlanReport) -> Section:
     parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
     sent_gb = sum(d.egress_gb_per_month or 0 for d in report.deployments)
     parts += [f"egress {money(costs.egress_usd)} for {sent_gb:,.0f} GB"] if costs.egress_usd is not None else []
-    requests = [filled(UNIT_COSTS if d.requests_per_second else STANDBY, d) for d in report.deployments]
+    each = [(what_runs(d), filled(UNIT_COSTS if d.requests_per_second else STANDBY, d)) for d in report.deployments]
+    requests = [f"{what}: {costs}" for what, costs in each]
     unpriced = f"not priced: {', '.join(costs.unpriced)}" if costs.unpriced else ""
     return Section("Where the money goes", ("; ".join(parts), *requests, unpriced))
 
@@ -339,4 +340,4 @@ def _provenance(d: Deployment, verbose: bool) -> str:
     source = f" ({d.provenance.price_source})" if verbose else ""
     quality = "unknown" if d.quality is None else f"{d.quality:.4f}"
     quality += f": {d.provenance.quality}" if verbose and d.quality is not None else ""
-    return f"{filled(PROVENANCE, d)}{source}; quality {quality}"
+    return f"{what_runs(d)}: {filled(PROVENANCE, d)}{source}; quality {quality}"
