@@ -1,6 +1,6 @@
 """What one measurement of a deployment tells of its other points, and of its neighbours.
 
-    python benchmarks/own_measurements.py    # predictions of sources that the fit had not seen (a CPU minute)
+    python benchmarks/own_measurements.py    # predictions of sources that the fit had not seen (six CPU minutes)
 
 Writes catalogs/deployment_shares.csv and prints the table of docs/confirm.md. A share is the correlation of two errors
 that have so much in common, groups counting alike, errors beyond their 98th percentile cut to it; one that narrower
