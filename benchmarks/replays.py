@@ -43,7 +43,8 @@ from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
-from optimizer.plan.simulate.simulated import promises, simulated
+from optimizer.plan.simulate.judging import promises
+from optimizer.plan.simulate.simulated import simulated
 from optimizer.plan.verify.claim import Claim
 
 MODELS = {"llama-3.1-8b": 40.0, "qwen3-32b": 15.0, "llama-3.3-70b": 8.0, "qwen3-30b-a3b": 60.0}

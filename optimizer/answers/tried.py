@@ -18,7 +18,8 @@ from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
 from optimizer.plan.simulate.held import held_rates, lowered_rates
-from optimizer.plan.simulate.simulated import confirmed, promises, room
+from optimizer.plan.simulate.judging import promises, room
+from optimizer.plan.simulate.simulated import confirmed
 
 MOST_ROUNDS: Final = 6
 """Plans that may break a promise before one is shown as it is; most need one."""

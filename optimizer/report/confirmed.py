@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, Simulation
-from optimizer.plan.simulate.simulated import promises, room
+from optimizer.plan.simulate.judging import promises, room
 
 METRICS = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
 

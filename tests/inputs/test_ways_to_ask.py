@@ -146,7 +146,8 @@ def test_published_thinking_is_looked_up_and_never_guessed(tmp_path: Path, catal
     assert known.factor == pytest.approx(1501 / 310)
     found = load("google/gemma-4-26B-A4B-it").workloads[0]
     assert found.output_tokens == 1211
-    assert "ShareGPT" in found.stated_as[0] and found.stated_as[1:] == ("1 request/s",)
+    assert "ShareGPT" in found.stated_as[0]
+    assert found.stated_as[1:] == ("1 request/s",)
     with pytest.raises(InputError) as refused:
         load("llama-3.1-8b")
     (finding,) = refused.value.findings

@@ -1,39 +1,27 @@
-"""A plan's promises held against simulated requests: kept, broken, or not decided by so many."""
+"""A plan under simulated requests: what arrives at its replicas, what they do, and whether the promises hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.base.units import HOURS_PER_DAY, MS_PER_S
+from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
-from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
-from optimizer.performance.physics.queueing import QUANTILES
+from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_stream
-from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
 from optimizer.plan.record.fleet import PlannedFleet
-from optimizer.plan.record.simulation import (
-    MeasuredLimit,
-    SimulatedClass,
-    SimulatedDeployment,
-    SimulatedPart,
-    Simulation,
-    Verdict,
-)
+from optimizer.plan.record.simulation import SimulatedDeployment, Simulation
 from optimizer.plan.simulate.arriving import Arrivals
+from optimizer.plan.simulate.judging import LIKELY, ServedRequests, all_hold, judged, met_by, over_time
 from optimizer.plan.simulate.losing import SimulatedLoss, loss_in_words, outages
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.week import served_week, weeks
 from optimizer.plan.verify.claim import Claim
 
-Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
-
-LIKELY: Final = 0.95
-"""Of every interval."""
 WARM_UP: Final = 0.1
 """Share of the time that is left out while the replicas fill."""
 MOST_REPLICAS: Final = 8
@@ -46,7 +34,6 @@ CONFIRMING_REQUESTS: Final = (5_000, 20_000)
 """Of each workload beside a plan: so few where they decide every limit, else so many, within a fifth of a second."""
 TRIED_REQUESTS: Final = (2_000, 10_000)
 """Of a deployment alone, in a tenth of a second: so few where they decide, as beside a plan, else so many."""
-MEAN: Final = "mean"
 LARGEST_COUNTED_FLEET: Final = 16
 """The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
 to choose from."""
@@ -56,21 +43,6 @@ ROUTED: Final[Mapping[Router, str]] = {
     "least_loaded": ", each sent to the replica with the fewest in flight",
 }
 """Behind how requests arrive, where there are several replicas."""
-LEAST_MS: Final = 1e-9
-
-
-@dataclass(frozen=True)
-class _Requests:
-    """Requests of one workload, over all seeds, (n,) each: when they came over the time that all took, milliseconds."""
-
-    arrived_share: Floats
-    request_class: Ints
-    latency_ms: dict[Metric, Floats]
-
-    def of(self, members: Flags) -> "_Requests":
-        """Some of them."""
-        latencies = {name: values[members] for name, values in self.latency_ms.items()}
-        return _Requests(self.arrived_share[members], self.request_class[members], latencies)
 
 
 def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Simulation:
@@ -108,37 +80,21 @@ def simulated(
         parts: Into how many parts of equal time what requests met is divided beside the whole.
         loss: What is lost of each workload at half of the time.
     """
-    classes: list[SimulatedClass] = []
-    over_time: list[SimulatedPart] = []
-    lost: list[str] = []
-    losing = None if loss is None else (claim, loss)
-    deployments: list[SimulatedDeployment] = []
-    router: Router = "by_chance" if by_chance else claim.policy.router
     days = None if arrivals is None else arrivals.days
-    of_week = () if days is None else weeks(claim, confidence, days)
-    total, served = 0, services(claim, confidence) if days is None else tuple(each.service for each in of_week)
+    router: Router = "by_chance" if by_chance else claim.policy.router
+    luck = range(first_seed, first_seed + seeds)
+    if days is None:
+        losing = None if loss is None else (claim, loss)
+        served = list(_by_arrivals(claim, confidence, router, luck, arrivals, requests, losing))
+    else:
+        served = list(_by_hours(claim, confidence, router, luck, days))
     warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
-    for number, service in enumerate(replace(each, router=router) for each in served):
-        coming = arrivals or Arrivals(service.cv2)
-        runs = [
-            served_week(of_week[number], router, MOST_REPLICAS, (seed, number))
-            if of_week
-            else _run(service, coming, requests, seed, number, losing)
-            for seed in range(first_seed, first_seed + seeds)
-        ]
-        total += sum(len(outcome.request) for _, outcome in runs)
-        found = _found(service, runs)
-        classes += _judged(service, _after(warm_up, found))
-        over_time += _over_time(service, found, max(stream.span_s for stream, _ in runs), parts)
-        deployments += _deployments(service, runs)
-        if loss is not None:
-            stream = runs[0][0]
-            lost += loss_in_words(service, stream, outages(claim, service, stream, loss))
-    as_asked = [service.workload for service in served if arrivals is None]
+    classes = [item for each in served for item in judged(each.service, each.requests.after(warm_up))]
+    as_asked = [each.service.workload for each in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
-    several = any(len(each.servers) > 1 or each.servers[0].replicas > 1 for each in served)
+    several = any(len(each.service.servers) > 1 or each.service.servers[0].replicas > 1 for each in served)
     return Simulation(
-        requests=total,
+        requests=sum(len(outcome.request) for each in served for _, outcome in each.runs),
         arrivals=words + (ROUTED[router] if several else ""),
         assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
         from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
@@ -146,24 +102,60 @@ def simulated(
         seeds=seeds,
         confidence=confidence,
         likely=LIKELY,
-        holds=_holds(classes),
+        holds=all_hold(classes),
         classes=classes,
-        deployments=deployments,
-        over_time=tuple(over_time),
-        lost=tuple(lost),
+        deployments=[item for each in served for item in _deployments(each)],
+        over_time=tuple(part for each in served for part in over_time(each.service, each.requests, each.span_s, parts)),
+        lost=() if loss is None else tuple(words for each in served for words in _lost(claim, each, loss)),
         not_simulated=sorted({f"{item.workload}: {item.api} at {item.provider}" for item in claim.fleet.hosted}),
     )
 
 
-def promises(found: Simulation) -> Iterator[tuple[SimulatedClass, MeasuredLimit]]:
-    """Every promise that was measured."""
-    return ((item, limit) for item in found.classes for limit in item.limits)
+@dataclass(frozen=True)
+class _Served:
+    """A workload with its runs, one a seed: when its requests came, and what became of them."""
+
+    service: ServedWorkload
+    runs: Sequence[tuple[Stream, Outcome]]
+
+    @cached_property
+    def requests(self) -> ServedRequests:
+        """Of all runs."""
+        return met_by(self.service, self.runs)
+
+    @property
+    def span_s(self) -> float:
+        """The longest of a run."""
+        return max(stream.span_s for stream, _ in self.runs)
 
 
-def room(promise: tuple[SimulatedClass, MeasuredLimit]) -> float:
-    """What a promise has to spare: its limit over what was measured."""
-    _, limit = promise
-    return limit.limit_ms / max(limit.value_ms, LEAST_MS)
+def _by_arrivals(
+    claim: Claim,
+    confidence: float,
+    router: Router,
+    luck: Sequence[int],
+    arrivals: Arrivals | None,
+    requests: int,
+    losing: tuple[Claim, SimulatedLoss] | None,
+) -> Iterator[_Served]:
+    """Every workload that replicas serve, at its busiest."""
+    for number, each in enumerate(services(claim, confidence)):
+        service = replace(each, router=router)
+        coming = arrivals or Arrivals(service.cv2)
+        yield _Served(service, [_run(service, coming, requests, seed, number, losing) for seed in luck])
+
+
+def _by_hours(claim: Claim, confidence: float, router: Router, luck: Sequence[int], days: int) -> Iterator[_Served]:
+    """Every workload that replicas serve, over so many days."""
+    for number, week in enumerate(weeks(claim, confidence, days)):
+        runs = [served_week(week, router, MOST_REPLICAS, (seed, number)) for seed in luck]
+        yield _Served(replace(week.service, router=router), runs)
+
+
+def _lost(claim: Claim, served: _Served, loss: SimulatedLoss) -> Iterable[str]:
+    """What was lost in the first run, in words."""
+    stream, _ = served.runs[0]
+    return loss_in_words(served.service, stream, outages(claim, served.service, stream, loss))
 
 
 def holds_alone(service: ServedWorkload) -> bool:
@@ -176,12 +168,7 @@ def holds_alone(service: ServedWorkload) -> bool:
 def _kept_alone(service: ServedWorkload, requests: int) -> bool | None:
     """Whether a workload's replicas keep every promise; None where so many requests do not decide it."""
     runs = [_run(service, Arrivals(service.cv2), requests, seed=0, number=0)]
-    return _holds(list(_judged(service, _after(WARM_UP, _found(service, runs)))))
-
-
-def _holds(classes: Sequence[SimulatedClass]) -> bool | None:
-    verdicts = [limit.verdict for item in classes for limit in item.limits]
-    return False if "broken" in verdicts else None if "undecided" in verdicts else True
+    return all_hold(list(judged(service, met_by(service, runs).after(WARM_UP))))
 
 
 def _in_words(workloads: Sequence[Workload]) -> str:
@@ -212,135 +199,17 @@ def _run(
     return stream, outcome
 
 
-def _after(warm_up: float, found: _Requests) -> _Requests:
-    """What is judged, but for a share of the time: a trace, too, begins with empty replicas."""
-    return found.of(found.arrived_share >= warm_up)
-
-
-def _found(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> _Requests:
-    """What became of the requests of all runs."""
-    before_ms = np.array(service.before_ms)
-    parts = []
-    for stream, outcome in runs:
-        arrived_s = stream.arrived_s[outcome.request] - stream.arrived_s[0]
-        outside_ms = before_ms[outcome.server]
-        latencies: dict[Metric, Floats] = {
-            "ttft_ms": outcome.ttft_s * MS_PER_S + outside_ms,
-            "tpot_ms": outcome.tpot_s * MS_PER_S,
-            "e2e_ms": outcome.e2e_s * MS_PER_S + outside_ms,
-        }
-        arrived_share = arrived_s / max(stream.span_s, LEAST_MS)
-        parts.append(_Requests(arrived_share, stream.request_class[outcome.request], latencies))
-    return _Requests(
-        np.concatenate([part.arrived_share for part in parts]),
-        np.concatenate([part.request_class for part in parts]),
-        {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
-    )
-
-
-def _judged(service: ServedWorkload, sample: _Requests) -> Iterator[SimulatedClass]:
-    """Each class of the workload against its limits."""
-    for number, name in enumerate(service.names):
-        mine = sample.of(sample.request_class == number)
-        if not len(mine.request_class):
-            continue
-        within = _within_all(service.workload, mine)
-        share = share_within(within, LIKELY)
-        yield SimulatedClass.model_validate(
-            {
-                "workload": service.workload.name,
-                "class": name,
-                "requests": len(mine.request_class),
-                "share_within_limits": share.value,
-                "interval": (share.low, share.high),
-                **{metric: _statistics(values) for metric, values in mine.latency_ms.items()},
-                "limits": list(_limits(service.workload, mine)),
-            }
-        )
-
-
-def _over_time(service: ServedWorkload, found: _Requests, span_s: float, parts: int) -> Iterator[SimulatedPart]:
-    """What requests met that came in each part of the time, the warm-up among them."""
-    part = np.minimum((found.arrived_share * parts).astype(np.int64), parts - 1)
-    for number in range(parts):
-        mine = found.of(part == number)
-        if not len(mine.request_class):
-            continue
-        yield SimulatedPart(
-            workload=service.workload.name,
-            from_s=number * span_s / parts,
-            to_s=(number + 1) * span_s / parts,
-            requests=len(mine.request_class),
-            share_within_limits=float(np.mean(_within_all(service.workload, mine))),
-            ttft_p95_ms=_finite(np.quantile(mine.latency_ms["ttft_ms"], QUANTILES["p95"], method="higher")),
-        )
-
-
-def _finite(value: float) -> float | None:
-    """The same where it is a number; None for requests that were never answered."""
-    return float(value) if np.isfinite(value) else None
-
-
-def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
-    """Each limit of the workload: metric, statistic, ms."""
-    limits: tuple[tuple[Metric, Latency | None], ...] = (
-        ("ttft_ms", workload.slo.ttft_ms),
-        ("tpot_ms", workload.slo.tpot_ms),
-        ("e2e_ms", workload.slo.e2e_ms),
-    )
-    for metric, latency in limits:
-        for statistic, limit_ms in (latency.limits_ms() if latency else {}).items():
-            yield metric, statistic, limit_ms
-
-
-def _within_all(workload: Workload, sample: _Requests) -> Flags:
-    """(n,) whether a request keeps every limit at once."""
-    kept = np.ones(len(sample.request_class), dtype=np.bool_)
-    for metric, _, limit_ms in _asked(workload):
-        kept &= sample.latency_ms[metric] <= limit_ms
-    return kept
-
-
-def _limits(workload: Workload, sample: _Requests) -> Iterator[MeasuredLimit]:
-    for metric, statistic, limit_ms in _asked(workload):
-        found = _measured(sample.latency_ms[metric], statistic)
-        yield MeasuredLimit(
-            metric=metric,
-            statistic=statistic,
-            limit_ms=limit_ms,
-            value_ms=found.value,
-            low_ms=found.low,
-            high_ms=found.high if np.isfinite(found.high) else None,
-            verdict=_verdict(found, limit_ms),
-        )
-
-
-def _measured(values: Floats, statistic: str) -> Bounded:
-    return mean(values, LIKELY) if statistic == MEAN else quantile(values, QUANTILES[statistic], LIKELY)
-
-
-def _verdict(found: Bounded, limit_ms: float) -> Verdict:
-    if found.high <= limit_ms:
-        return "holds"
-    return "broken" if found.low > limit_ms else "undecided"
-
-
-def _statistics(values: Floats) -> dict[str, float]:
-    """The mean and every percentile."""
-    return {MEAN: float(np.mean(values)), **{name: float(np.quantile(values, q)) for name, q in QUANTILES.items()}}
-
-
-def _deployments(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> Iterator[SimulatedDeployment]:
+def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
     """How busy the replicas that were looked at were, over all runs."""
-    for number, d in enumerate(service.deployments):
-        spans = [(stream.span_s, done) for stream, outcome in runs for done in outcome.replicas[number]]
+    for number, d in enumerate(served.service.deployments):
+        spans = [(stream.span_s, done) for stream, outcome in served.runs for done in outcome.replicas[number]]
         together_s = sum(span for span, _ in spans)
         yield SimulatedDeployment(
             workload=d.workload,
             gpu=d.gpu,
             provider=d.provider,
-            replicas=service.servers[number].replicas,
-            replicas_simulated=len(runs[0][1].replicas[number]),
+            replicas=served.service.servers[number].replicas,
+            replicas_simulated=len(served.runs[0][1].replicas[number]),
             busy_share=min(sum(done.busy_s for _, done in spans) / together_s, 1.0),
             concurrency=sum(done.sequence_s for _, done in spans) / together_s,
             preempted=sum(done.preempted for _, done in spans),

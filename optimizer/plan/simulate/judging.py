@@ -1,0 +1,172 @@
+"""What became of simulated requests, held against the limits of their workload: kept, broken, or not decided."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.units import MS_PER_S
+from optimizer.inputs.scenario.scenario import Latency, Workload
+from optimizer.performance.physics.queueing import QUANTILES
+from optimizer.performance.simulation.arrivals import Stream
+from optimizer.performance.simulation.fleet import Outcome
+from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
+from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedPart, Simulation, Verdict
+from optimizer.plan.simulate.servers import ServedWorkload
+
+Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
+
+LIKELY: Final = 0.95
+"""Of every interval."""
+MEAN: Final = "mean"
+LEAST_MS: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class ServedRequests:
+    """Those of one workload, over all seeds, (n,) each: when they came over the time that all took, milliseconds."""
+
+    arrived_share: Floats
+    request_class: Ints
+    latency_ms: dict[Metric, Floats]
+
+    def of(self, members: Flags) -> "ServedRequests":
+        """Some of them."""
+        latencies = {name: values[members] for name, values in self.latency_ms.items()}
+        return ServedRequests(self.arrived_share[members], self.request_class[members], latencies)
+
+    def after(self, warm_up: float) -> "ServedRequests":
+        """But for those of a share of the time: a trace, too, begins with empty replicas."""
+        return self.of(self.arrived_share >= warm_up)
+
+
+def met_by(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> ServedRequests:
+    """What became of the requests of all runs."""
+    before_ms = np.array(service.before_ms)
+    parts = []
+    for stream, outcome in runs:
+        arrived_s = stream.arrived_s[outcome.request] - stream.arrived_s[0]
+        outside_ms = before_ms[outcome.server]
+        latencies: dict[Metric, Floats] = {
+            "ttft_ms": outcome.ttft_s * MS_PER_S + outside_ms,
+            "tpot_ms": outcome.tpot_s * MS_PER_S,
+            "e2e_ms": outcome.e2e_s * MS_PER_S + outside_ms,
+        }
+        arrived_share = arrived_s / max(stream.span_s, LEAST_MS)
+        parts.append(ServedRequests(arrived_share, stream.request_class[outcome.request], latencies))
+    return ServedRequests(
+        np.concatenate([part.arrived_share for part in parts]),
+        np.concatenate([part.request_class for part in parts]),
+        {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
+    )
+
+
+def judged(service: ServedWorkload, sample: ServedRequests) -> Iterator[SimulatedClass]:
+    """Each class of the workload against its limits."""
+    for number, name in enumerate(service.names):
+        mine = sample.of(sample.request_class == number)
+        if not len(mine.request_class):
+            continue
+        within = _within_all(service.workload, mine)
+        share = share_within(within, LIKELY)
+        yield SimulatedClass.model_validate(
+            {
+                "workload": service.workload.name,
+                "class": name,
+                "requests": len(mine.request_class),
+                "share_within_limits": share.value,
+                "interval": (share.low, share.high),
+                **{metric: _statistics(values) for metric, values in mine.latency_ms.items()},
+                "limits": list(_limits(service.workload, mine)),
+            }
+        )
+
+
+def over_time(service: ServedWorkload, found: ServedRequests, span_s: float, parts: int) -> Iterator[SimulatedPart]:
+    """What requests met that came in each part of the time, the warm-up among them."""
+    part = np.minimum((found.arrived_share * parts).astype(np.int64), parts - 1)
+    for number in range(parts):
+        mine = found.of(part == number)
+        if not len(mine.request_class):
+            continue
+        yield SimulatedPart(
+            workload=service.workload.name,
+            from_s=number * span_s / parts,
+            to_s=(number + 1) * span_s / parts,
+            requests=len(mine.request_class),
+            share_within_limits=float(np.mean(_within_all(service.workload, mine))),
+            ttft_p95_ms=_finite(np.quantile(mine.latency_ms["ttft_ms"], QUANTILES["p95"], method="higher")),
+        )
+
+
+def _finite(value: float) -> float | None:
+    """The same where it is a number; None for requests that were never answered."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
+    """Each limit of the workload: metric, statistic, ms."""
+    limits: tuple[tuple[Metric, Latency | None], ...] = (
+        ("ttft_ms", workload.slo.ttft_ms),
+        ("tpot_ms", workload.slo.tpot_ms),
+        ("e2e_ms", workload.slo.e2e_ms),
+    )
+    for metric, latency in limits:
+        for statistic, limit_ms in (latency.limits_ms() if latency else {}).items():
+            yield metric, statistic, limit_ms
+
+
+def _within_all(workload: Workload, sample: ServedRequests) -> Flags:
+    """(n,) whether a request keeps every limit at once."""
+    kept = np.ones(len(sample.request_class), dtype=np.bool_)
+    for metric, _, limit_ms in _asked(workload):
+        kept &= sample.latency_ms[metric] <= limit_ms
+    return kept
+
+
+def _limits(workload: Workload, sample: ServedRequests) -> Iterator[MeasuredLimit]:
+    for metric, statistic, limit_ms in _asked(workload):
+        found = _measured(sample.latency_ms[metric], statistic)
+        yield MeasuredLimit(
+            metric=metric,
+            statistic=statistic,
+            limit_ms=limit_ms,
+            value_ms=found.value,
+            low_ms=found.low,
+            high_ms=found.high if np.isfinite(found.high) else None,
+            verdict=_verdict(found, limit_ms),
+        )
+
+
+def _measured(values: Floats, statistic: str) -> Bounded:
+    return mean(values, LIKELY) if statistic == MEAN else quantile(values, QUANTILES[statistic], LIKELY)
+
+
+def _verdict(found: Bounded, limit_ms: float) -> Verdict:
+    if found.high <= limit_ms:
+        return "holds"
+    return "broken" if found.low > limit_ms else "undecided"
+
+
+def _statistics(values: Floats) -> dict[str, float]:
+    """The mean and every percentile."""
+    return {MEAN: float(np.mean(values)), **{name: float(np.quantile(values, q)) for name, q in QUANTILES.items()}}
+
+
+def all_hold(classes: Sequence[SimulatedClass]) -> bool | None:
+    """Whether every promise holds; None where one is not decided and none is broken."""
+    verdicts = [limit.verdict for item in classes for limit in item.limits]
+    return False if "broken" in verdicts else None if "undecided" in verdicts else True
+
+
+def promises(found: Simulation) -> Iterator[tuple[SimulatedClass, MeasuredLimit]]:
+    """Every promise that was measured."""
+    return ((item, limit) for item in found.classes for limit in item.limits)
+
+
+def room(promise: tuple[SimulatedClass, MeasuredLimit]) -> float:
+    """What a promise has to spare: its limit over what was measured."""
+    _, limit = promise
+    return limit.limit_ms / max(limit.value_ms, LEAST_MS)
