@@ -173,7 +173,8 @@ def test_prompts_that_wait_together_are_taken_together(load: float) -> None:
 def test_waiting_for_a_place_approximates_erlang_c() -> None:
     places, load = 50, 45.0
     blocked = _erlang_c(places, load)
-    wait = admission_wait(np.array([load]), np.array([float(places)]), np.array([1.0]), np.array([1.0]))
+    one, spare = np.ones(1), np.array([places - load])
+    wait = admission_wait(np.array([load]), places * one, peakedness=one, of_arrivals=one, spare_per_s=spare)
     assert wait.probability[0] == pytest.approx(blocked, rel=0.1)
     assert wait.mean[0] == pytest.approx(blocked / (places - load), rel=0.1)
 

@@ -8,14 +8,13 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.performance.physics.queueing import POISSON, STATISTICS, ArrivalVariation
+from optimizer.performance.physics.replica_model import ReplicaModel, rate_at, replica_model
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.steady_state import (
     OperatingPoint,
-    ReplicaModel,
     at_concurrency,
-    rate_at,
-    replica_model,
+    tpot_at,
 )
 from optimizer.performance.physics.token_mix import TokenMix
 from optimizer.performance.uncertainty.evidence import Margins
@@ -136,7 +135,7 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     """Each row's replica at its own rate, (n,); above its capacity `stable` is false and latencies are those at the
     capacity, which is the least they can be."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    high = max_in_line(replica)
+    high = replica.most_in_line
     running = bisect(lambda others: rate_at(replica, others) <= rate_per_s, high)
     point = predicted_at(replica, running)
     return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + ROUNDING)))
@@ -149,7 +148,7 @@ def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> Ope
     which `stable` tells whether it keeps up.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    slow, high = slowed(replica, margins), max_in_line(replica)
+    slow, high = slowed(replica, margins), replica.most_in_line
     of_slow = bisect(lambda others: rate_at(slow, others) <= rate_per_s * margins.tpot, high)
     point, predicted = bounded_at(slow, of_slow, margins), operate(setup, mix, rate_per_s)
     tpot = {name: margins.tpot * seconds for name, seconds in predicted.tpot_s.items()}
@@ -210,7 +209,7 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     them, so the lowest of the rates holds.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    slow, high = slowed(replica, limits.margins), max_in_line(replica)
+    slow, high = slowed(replica, limits.margins), replica.most_in_line
     stable = predicted_at(replica, np.zeros(setup.rows), ()).stable
     possible, rates, codes = stable, list[Floats](), list[Ints]()
     for name, in_time in _tests(replica, slow, limits).items():
@@ -235,8 +234,9 @@ def _tests(replica: ReplicaModel, slow: ReplicaModel, limits: LatencyLimits) -> 
     margins, before_s = limits.margins, limits.before_s
 
     def tokens(others: Floats) -> Flags:
-        found = predicted_at(replica, others, tuple(limits.tpot_s)).tpot_s
-        return _all_within({name: margins.tpot * seconds for name, seconds in found.items()}, limits.tpot_s)
+        own = 1.0 if replica.setup.own is None else replica.setup.own.tpot
+        found = tpot_at(replica, others, tuple(limits.tpot_s))
+        return _all_within({name: margins.tpot * (seconds * own) for name, seconds in found.items()}, limits.tpot_s)
 
     def first_tokens(others: Floats) -> Flags:
         found = bounded_at(slow, others, margins, tuple(limits.ttft_s))
@@ -265,11 +265,6 @@ def _full(replica: ReplicaModel) -> Ints:
 def max_others(replica: ReplicaModel) -> Floats:
     """Sequences that may run beside one's own, (n,), before the cache or the engine's limit is full."""
     return np.maximum(replica.places - 1, 0.0)
-
-
-def max_in_line(replica: ReplicaModel) -> Floats:
-    """The same where requests come by themselves, (n,), so that the steps must have room for their prompts, too."""
-    return np.minimum(max_others(replica), replica.most_beside_prompts)
 
 
 def bisect(admissible: Callable[[Floats], Flags], high: Floats) -> Floats:

@@ -15,9 +15,9 @@ from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.layouts import misfit
 from optimizer.performance.physics.memory import kv_bytes_per_sequence, memory_use, weight_bytes
 from optimizer.performance.physics.queueing import ArrivalVariation
+from optimizer.performance.physics.replica_model import ReplicaModel, replica_model
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import NAMES, Columns, Setup, gather_columns
-from optimizer.performance.physics.steady_state import ReplicaModel, replica_model
 from optimizer.performance.physics.token_mix import TokenMix
 
 

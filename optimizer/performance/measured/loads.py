@@ -13,15 +13,8 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.predict import bisect, max_others
 from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, served_speed
-from optimizer.performance.physics.steady_state import (
-    ReplicaModel,
-    admission_steps,
-    at_concurrency,
-    prefill_per_prompt,
-    rate_at,
-    spread_of_tpot,
-    waited_seconds,
-)
+from optimizer.performance.physics.replica_model import ReplicaModel, prefill_per_prompt, rate_at
+from optimizer.performance.physics.steady_state import admission_steps, at_concurrency, spread_of_tpot
 from optimizer.performance.physics.step import launched_seconds, prefill_seconds
 
 _ROUNDS = 8
@@ -133,7 +126,7 @@ def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> De
     running = bisect(lambda b: rate_at(replica, b) / rate + tail * b / requests <= 1, high)
     point = at_concurrency(replica, running)
     sent = np.where(np.isfinite(requests), requests, constants["requests_per_run"])
-    start = replica.first_token[:, 0] + waited_seconds(replica, running, point.step_s)
+    start = point.start_s[:, 0]
     # the longest line of a run, as many standard deviations of a random walk
     mean, median, p95, p99 = (
         (start + np.minimum(point.ttft_s[name][:, 0] - start, longest * np.sqrt(sent) / full)) / faster
@@ -175,7 +168,7 @@ def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
     """
     tail = replica.setup.constants["run_tail_lives"]
     running = np.maximum(np.minimum(max_others(replica), requests / tail - 1), 0.0)
-    point = at_concurrency(replica, running)
+    point = at_concurrency(replica, running, steady=True)
     rate = (1 + running) / np.maximum(running, 1e-9) * point.rate_per_s
     rate = np.where(running > 0, rate, 1 / (replica.demand.mean_output * point.step_s + replica.mean_prefill))
     queue = np.where(np.isfinite(requests), requests, 1 + running) / rate / 2

@@ -24,10 +24,10 @@ _LEAST_FREE: Final = 0.01
 """Share of its time that a line has left at least, so that one at its capacity has a length."""
 _IDLE: Final = 1e-12
 """A load that makes no line."""
-_OF_PAUSES: Final = 0.7
+_OF_PAUSES: Final = 0.77
 """Fitted, as the next two, as `prompt_wait` says."""
-_ANY_IF_ALIKE: Final = 0.6
-_IF_EVEN: Final = 0.3
+_ANY_IF_ALIKE: Final = 0.74
+_IF_EVEN: Final = 0.36
 _FAR: Final = 30.0
 """Standard deviations beyond which a normal tail is no longer a number."""
 
@@ -100,18 +100,18 @@ def prompt_wait(
 
     A step ends, and the next takes all prompts that came meanwhile beside the running sequences, K of them at most. A
     prompt that comes during a step waits for the rest of it, and then for the prompts that are computed with its own.
-    With u = rate · prompt, S = prompt + step/K, ρ = rate · S and κ = 1 − 1/(2K) the mean wait is
+    With u = rate · prompt, S = prompt + step/K, ρ = rate · S and κ = 1 − 1/√K (0 where K is below 1) the mean wait is
 
-        S · [ρ (1 + cs²)/2 · (1 + 2uκ)/(1 + uκ) + ρ^¼ (ca² − 1)/2] / (1 − ρ) + 0.7 · step · ((½ + u)/(1 − u) − ½)
+        S · [ρ (1 + cs²)/2 · (1 + 2uκ)/(1 + uκ) + ρ^¼ (ca² − 1)/2] / (1 − ρ) + 0.77 · step · ((½ + u)/(1 − u) − ½)
 
-    and there is any with the probability (rate · (prompt + step))^((0.6 + cs²) / (1 + cs²) / max(ca², 1)). Where gaps
-    vary less than Poisson's, the bracket is ρ (ca² + cs²)/2 · (1 + 2uκ)/(1 + uκ) · exp(−0.3 (1 − ρ)(1 − ca²)² / (ρ (ca²
-    + cs²))), and the last part is multiplied by ca.
+    and there is any with the probability (rate · (prompt + step))^((0.74 + cs²) / (1 + cs²) / max(ca², 1)). Where gaps
+    vary less than Poisson's, the bracket is ρ (ca² + cs²)/2 · (1 + 2uκ)/(1 + uκ) · exp(−0.36 (1 − ρ)(1 − ca²)² / (ρ
+    (ca² + cs²))), and the last part is multiplied by ca.
     Source: one prompt a step (κ = 0, step = 0) is Pollaczek's and Khinchine's formula; all that wait (κ = 1) is a queue
     with gated service whose pause is the step, with the mean and variance of its cycles, Takagi (1986), Analysis of
-    polling systems; gaps that vary little are Krämer's and Langenbach-Belz's (1976), who have ⅔ for 0.3; in bursts
-    requests come together at low loads, too, which ρ^¼ in the place of Kingman's ρ says. ¼, 0.3, 0.6 and 0.7 are fitted
-    to simulated replicas (benchmarks/fast_path.py, decision 0066).
+    polling systems; gaps that vary little are Krämer's and Langenbach-Belz's (1976), who have ⅔ for 0.36; in bursts
+    requests come together at low loads, too, which ρ^¼ in the place of Kingman's ρ says. ¼, √,
+    0.36, 0.74 and 0.77 are fitted to simulated replicas (benchmarks/fast_path.py, decisions 0066 and 0070).
 
     Args:
         rate_per_s: Of requests.
@@ -123,7 +123,7 @@ def prompt_wait(
     """
     alone, in_line = rate_per_s * prompt, prompt + step / in_a_step
     load = np.maximum(rate_per_s * in_line, _IDLE)
-    free, together = np.maximum(1 - load, _LEAST_FREE), 1 - 1 / (2 * np.maximum(in_a_step, 0.5))
+    free, together = np.maximum(1 - load, _LEAST_FREE), 1 - 1 / np.sqrt(np.maximum(in_a_step, 1.0))
     behind = (1 + 2 * alone * together) / (1 + alone * together)
     random = load * (1 + squared_variation) / 2 * behind
     pauses = _OF_PAUSES * step * ((0.5 + alone) / np.maximum(1 - alone, _LEAST_FREE) - 0.5)
@@ -140,19 +140,29 @@ def prompt_wait(
     return Wait(probability, mean / probability)
 
 
-def admission_wait(running: Floats, places: Floats, residence: Floats, of_arrivals: Floats) -> Wait:
-    """Wait for one of `places` when `running` are taken on average and each is held for `residence` seconds.
+def admission_wait(
+    running: Floats, places: Floats, *, peakedness: Floats, of_arrivals: Floats, spare_per_s: Floats
+) -> Wait:
+    """Wait for one of `places` where `running` are taken on average, with a variance of `peakedness` times that.
 
-    P(wait) = 1 / (1 + β Φ(β)/φ(β)) with β = (places − running)/√(running · z) and z = (ca² + 1)/2; then
-    residence · z / (places − running).
+    P(wait) = 1 / (1 + β Φ(β)/φ(β)) with β = (places − running)/√(running · z), z the peakedness; then (ca² + 1)/2 over
+    what the full replica could serve beyond what it is sent.
     Source: Halfin and Whitt (1981), many-server limit of Erlang's C formula; Whitt (2004), A diffusion approximation
     for the G/GI/n/m queue, where z is 1 for Poisson arrivals.
+
+    Args:
+        running: Places that are taken, (n,).
+        places: All, (n,).
+        peakedness: Variance over mean of those that are taken, were there no limit, (n,).
+        of_arrivals: Squared variation of the gaps between requests, (n,).
+        spare_per_s: Requests a second that a full replica serves, less those that it is sent, (n,).
     """
-    spare, uneven = np.maximum(places - running, np.finfo(np.float64).eps), (of_arrivals + 1) / 2
-    beta = np.minimum(spare / np.sqrt(np.maximum(running * uneven, np.finfo(np.float64).eps)), 30.0)
+    least = np.finfo(np.float64).eps
+    beta = np.maximum(places - running, least) / np.sqrt(np.maximum(running * peakedness, least))
+    beta = np.minimum(beta, _FAR)
     density = np.exp(-(beta**2) / 2) / np.sqrt(2 * np.pi)
     probability = density / (density + beta * normal_share(beta))
-    return Wait(probability, residence * uneven / spare)
+    return Wait(probability, (of_arrivals + 1) / 2 / spare_per_s)
 
 
 def normal_share(deviation: Floats) -> Floats:

@@ -1,109 +1,33 @@
-"""Continuous batching in steady state: how many sequences run, how fast, and at which request rate.
+"""Continuous batching in steady state: how many sequences run, how fast, and how long requests wait.
 
-A running sequence shares each step with the others and waits for prefills that arrive meanwhile. With b sequences
-running on average (Poisson arrivals, so that a request meets b others), step s and prefill P (`prefill_per_prompt`),
-which holds up every running sequence, Little's law gives the rate at which b is reached:
+With b sequences at even times, rate(b), step s and prefill P as `replica_model` has them,
 
-    rate(b) = b / (output · s(1 + b) + b · P(b))        tpot(b) = s(1 + b) / (1 − rate · P(b))
+    tpot(b) = s(1 + b) / (1 − rate · P(b))
 
-Both grow with b, so every question about a rate is answered by searching b.
+grows with b, so every question about a rate is answered by searching b. Requests that come by themselves make the
+number swing (`swings`), so that more than b run on average, and tpot is longer by as much.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.line import Line
-from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.queueing import STATISTICS, admission_wait, normal_deviation, prompt_wait
+from optimizer.performance.physics.replica_model import Flow, LongPrompts, ReplicaModel, flow_at
 from optimizer.performance.physics.request_times import RequestTimes
-from optimizer.performance.physics.roofline import prefill_attention_seconds
-from optimizer.performance.physics.setup import Setup
-from optimizer.performance.physics.step import (
-    StepCosts,
-    StepParts,
-    chunks_of,
-    first_token_seconds,
-    pipelined_share,
-    prefill_seconds,
-    step_costs,
-)
-from optimizer.performance.physics.token_mix import TokenMix
+from optimizer.performance.physics.swings import Swings, none_of, swings
 
-
-@dataclass(frozen=True)
-class ReplicaModel:
-    """What does not depend on the load: prefill times, memory and how many sequences fit.
-
-    Attributes:
-        prefill: Seconds of prefill of each kind, (n, P), without queueing.
-        mean_prefill: Of the mean request alone, per pipeline stage, (n,).
-        mean_attention: Of it what is attention over the prompt, on all stages, (n,).
-        prefill_variation: Squared coefficient of variation of the prefill over requests, (n,).
-        first_token: Seconds to the first token of each kind when nobody waits, (n, P).
-        steps: What decode steps and passes cost at the context of a running sequence.
-        places: Sequences that fit at once, (n,); below 1 means that not even one does.
-        sequence_bytes: Cache bytes per GPU of a running sequence, (n,).
-        sequence_variation: Squared coefficient of variation of these, (n,); 0 where requests of a class are alike.
-    """
-
-    setup: Setup
-    demand: TokenMix
-    memory: MemoryUse
-    prefill: Floats
-    mean_prefill: Floats
-    mean_attention: Floats
-    prefill_variation: Floats
-    first_token: Floats
-    steps: StepCosts
-    places: Floats
-    sequence_bytes: Floats
-    sequence_variation: Floats
-
-    @property
-    def most_beside_prompts(self) -> Floats:
-        """Sequences above which a step has no room for the prompts that come in it, (n,).
-
-        Of b sequences b/output end in a step, and as many prompts come, which must fit into what b leave of its tokens.
-        """
-        tokens = self.setup.layout.max_batched_tokens
-        most: Floats = tokens / (1 + self.demand.mean_new / self.demand.mean_output)
-        return most
-
-
-def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
-    """Everything about the rows that the load does not change."""
-    new, cached, stages = demand.new_tokens, demand.cached_tokens, setup.layout.pipeline_parallel
-    memory = memory_use(setup)
-    prefill = prefill_seconds(setup, new, cached, np.ones_like(new))
-    # (n, P) work of one stage doing it all -> mean and variance over the requests
-    work = prefill / pipelined_share(setup, new)
-    mean = demand.mean(work)
-    variance = demand.mean((work - mean[:, None]) ** 2)
-    # cache of the running sequences -> how many fit, in all ranks' caches together
-    length = demand.length(setup.constants["kv_growth_share"])
-    bytes_of_kind = kv_bytes_per_sequence(setup, length)
-    sequence_bytes: Floats = np.sum(demand.in_flight * bytes_of_kind, axis=1)
-    uneven = np.sum(demand.in_flight * (bytes_of_kind / sequence_bytes[:, None] - 1) ** 2, axis=1)
-    places = np.maximum(memory.kv_capacity, 0.0) / sequence_bytes * cache_copies(setup)
-    half_grown = demand.length(np.full(setup.rows, 0.5))
-    return ReplicaModel(
-        setup=setup,
-        demand=demand,
-        memory=memory,
-        prefill=prefill,
-        mean_prefill=mean / stages,
-        mean_attention=demand.mean(prefill_attention_seconds(setup, new, cached)),
-        prefill_variation=variance / np.maximum(mean**2, np.finfo(np.float64).tiny),
-        first_token=first_token_seconds(setup, prefill),
-        steps=step_costs(setup, np.sum(demand.in_flight * half_grown, axis=1)),
-        places=np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
-        sequence_bytes=sequence_bytes,
-        sequence_variation=uneven if demand.varies else np.zeros(setup.rows),
-    )
+_FILLED: Final = 0.6
+"""Of the room that a prompt of several steps leaves in its last one, what others take that came meanwhile; fitted, as
+`prompt_wait` says."""
+_NONE: Final = 1e-12
+"""Sequences that are none."""
+_LEAST_SPARE: Final = 0.01
+"""Of what a full replica serves, what it has to spare at least, so that a line at its capacity has a length."""
 
 
 @dataclass(frozen=True)
@@ -148,77 +72,115 @@ class OperatingPoint:
         return self.requests.e2e_s
 
 
-def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts) -> Floats:
-    """Seconds that each prompt takes from `sequences` (n,) running ones whose decode step is `step`, (n,).
+class _Load(NamedTuple):
+    """What runs at a rate, and how fast, (n,).
 
-    A step ends sequences/output requests and admits as many, after an interval those of all its steps: beyond one,
-    prompts are prefilled together.
+    Attributes:
+        flow: With as many sequences as run at even times.
+        met: Sequences that run on average.
+        step: Seconds of a decode step beside so many.
+        swing: How far their number swings.
+        tpot_s: Time per output token by statistic.
     """
-    demand, steps = replica.demand, replica.steps
-    interval = np.maximum(replica.setup.layout.admission_interval, 1.0)
-    together, new = np.maximum(interval * sequences / demand.mean_output, 1.0), replica.demand.mean_new
-    work = replica.mean_attention + steps.shared_prefill(new, together, sequences, step)
-    return work * steps.held_up(sequences / demand.mean_output, chunks_of(replica.setup, new))
+
+    flow: Flow
+    met: Floats
+    step: Floats
+    swing: Swings
+    tpot_s: Mapping[str, Floats]
 
 
-class _Flow(NamedTuple):
-    """How fast requests pass through a replica, (n,)."""
-
-    step: StepParts
-    prefill: Floats
-    rate_per_s: Floats
-
-
-def _flow(replica: ReplicaModel, running: Floats) -> _Flow:
-    """Little's law with `running` (n,) sequences on average."""
-    step = replica.steps.decode(1 + running)
-    prefill = prefill_per_prompt(replica, 1 + running, step)
-    return _Flow(step, prefill, running / (replica.demand.mean_output * step.total + running * prefill))
-
-
-def rate_at(replica: ReplicaModel, running: Floats) -> Floats:
-    """Requests per second at which `running` (n,) sequences run on average."""
-    return _flow(replica, running).rate_per_s
-
-
-def at_concurrency(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
-    """The replica with `running` (n,) sequences on average, by these statistics; whole requests need all of them."""
-    flow, kv_capacity = _flow(replica, running), replica.memory.kv_capacity
-    mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill)
-    spread = _spread_under_arrivals(replica, flow, running, mean_tpot) if set(statistics) - {"mean"} else mean_tpot
+def _load(replica: ReplicaModel, running: Floats, statistics: Collection[str], *, steady: bool) -> _Load:
+    """The load of `at_concurrency`."""
+    flow = flow_at(replica, running)
+    swing = none_of(running) if steady else _swings(replica, flow, running)
+    met = running + swing.more
+    # Little: those that stay longer are as many more
+    mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill) * ((met + _NONE) / (running + _NONE))
+    spread = _spread_under_arrivals(replica, flow, met, mean_tpot, swing) if set(statistics) - {"mean"} else mean_tpot
     tpot = {name: mean_tpot + normal_deviation(name) * spread for name in statistics}
-    start = replica.first_token + waited_seconds(replica, running, flow.step.total)[:, None]
-    line = _line(replica, flow, running, mean_tpot)
+    return _Load(flow, met, flow.step.total + swing.slower_s * (met - running), swing, tpot)
+
+
+def tpot_at(replica: ReplicaModel, running: Floats, statistics: Collection[str]) -> Mapping[str, Floats]:
+    """Time per output token of `at_concurrency` alone, by statistic, (n,)."""
+    return _load(replica, running, statistics, steady=False).tpot_s
+
+
+def at_concurrency(
+    replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS, *, steady: bool = False
+) -> OperatingPoint:
+    """The replica at the rate at which `running` (n,) sequences run at even times, by these statistics; whole requests
+    need all of them.
+
+    Requests that come by themselves make their number swing, so that more run on average and all wait longer; `steady`
+    is that as many run all the time.
+    """
+    load, kv_capacity = _load(replica, running, statistics, steady=steady), replica.memory.kv_capacity
+    start = replica.first_token + waited_seconds(replica, running, load.step)[:, None]
+    if replica.long_prompts is not None:
+        start += _own_steps(replica.long_prompts, load, running)
     return OperatingPoint(
-        rate_per_s=flow.rate_per_s,
-        concurrency=running,
+        rate_per_s=load.flow.rate_per_s,
+        concurrency=load.met,
         max_concurrency=replica.places,
-        kv_utilization=np.minimum((1 + running) * replica.sequence_bytes / np.maximum(kv_capacity, 1.0), 1.0),
+        kv_utilization=np.minimum((1 + load.met) * replica.sequence_bytes / np.maximum(kv_capacity, 1.0), 1.0),
         stable=(kv_capacity > 0) & (1 + running <= replica.places),
-        tpot_s=tpot,
-        requests=RequestTimes(replica.demand, start, line, tpot),
+        tpot_s=load.tpot_s,
+        requests=RequestTimes(replica.demand, start, _line(replica, load), load.tpot_s),
         prefill_s=replica.prefill,
-        step_s=flow.step.total,
+        step_s=load.flow.step.total,
     )
 
 
-def _line(replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats) -> Line:
-    """Waiting for the prefills ahead, and for a place.
-
-    Sequences that differ in size fill the cache as unevenly as such arrivals do: the variance of a random sum.
-    """
-    uneven = replica.demand.arrivals.of_replica(flow.rate_per_s)
-    of_places = uneven + 2 * replica.sequence_variation
-    place = admission_wait(1 + running, replica.places, replica.demand.mean_output * tpot, of_places)
-    prompts = prompt_wait(
+def _swings(replica: ReplicaModel, flow: Flow, running: Floats) -> Swings:
+    """How far the number of sequences swings; a step's slope is that to one standard deviation of Poisson's more."""
+    further = np.sqrt(1 + running)
+    return swings(
         flow.rate_per_s,
         flow.prefill,
-        flow.step.total,
-        in_a_step=np.maximum(replica.setup.layout.max_batched_tokens - running, 1.0) / replica.demand.mean_new,
+        output=replica.demand.mean_output,
+        slower_s=(replica.steps.decode(1 + running + further).total - flow.step.total) / further,
         squared_variation=replica.prefill_variation,
-        of_arrivals=uneven,
+        of_arrivals=replica.demand.arrivals.of_replica(flow.rate_per_s),
+    )
+
+
+def _line(replica: ReplicaModel, load: _Load) -> Line:
+    """Waiting for the prefills ahead, and for a place.
+
+    Sequences that differ in size fill the cache as unevenly as their number swings: the variance of a random sum.
+    """
+    rate, most = load.flow.rate_per_s, replica.served_when_full
+    of_arrivals = replica.demand.arrivals.of_replica(rate)
+    place = admission_wait(
+        load.met,
+        replica.places,
+        peakedness=load.swing.peakedness + replica.sequence_variation,
+        of_arrivals=of_arrivals,
+        spare_per_s=np.maximum(most - rate, _LEAST_SPARE * most),
+    )
+    prompts = prompt_wait(
+        rate,
+        load.flow.prefill,
+        load.step,
+        in_a_step=np.maximum(replica.setup.layout.max_batched_tokens - load.met, 1.0) / replica.demand.mean_new,
+        squared_variation=replica.prefill_variation,
+        of_arrivals=of_arrivals,
     )
     return Line(prompts, place)
+
+
+def _own_steps(prompts: LongPrompts, load: _Load, running: Floats) -> Floats:
+    """What a prompt of each kind takes longer that fills several steps, (n, P).
+
+    A decode step beside each but one, where any run, and of the room that is left in the last what prompts take that
+    came while it filled the others.
+    """
+    beside, busy = load.step * -np.expm1(-running), load.flow.rate_per_s * load.flow.prefill
+    others = np.minimum(busy[:, None] * prompts.before, prompts.room)
+    longer: Floats = prompts.more_steps * beside[:, None] + _FILLED * load.flow.prefill[:, None] * others
+    return longer
 
 
 def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floats:
@@ -238,20 +200,18 @@ def admission_steps(replica: ReplicaModel) -> Floats:
     return replica.setup.constants["admission_wait_share"] * replica.setup.layout.admission_interval
 
 
-def _spread_under_arrivals(replica: ReplicaModel, flow: _Flow, running: Floats, tpot: Floats) -> Floats:
+def _spread_under_arrivals(replica: ReplicaModel, flow: Flow, met: Floats, tpot: Floats, swing: Swings) -> Floats:
     """Standard deviation of a request's TPOT where requests arrive by themselves, (n,).
 
     More arrivals are more prefills to wait for and more sequences beside one's own, so the two deviations are added. Of
     b sequences with lives of one length z·b is the variance at any time and 2/3 of it that of the mean over a life, z
-    the peakedness (ca² + 1)/2. Who waits for a prefill stays longer and meets more of them: σ / (1 − load).
+    the peakedness. Who waits for a prefill stays longer and meets more of them: σ / (1 − load).
     Source: infinitely many servers, Eick, Massey and Whitt (1993), Management Science 39(2); variance of a delay busy
     period, Conway, Maxwell and Miller (1967), Theory of Scheduling.
     """
-    peakedness = (replica.demand.arrivals.of_replica(flow.rate_per_s) + 1) / 2
-    more = np.sqrt(2 / 3 * peakedness * running)
-    slower = replica.steps.decode(1 + running + more).total - flow.step.total
-    met = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, tpot)
-    return (met + slower) / (1 - flow.rate_per_s * flow.prefill)
+    slower = swing.slower_s * np.sqrt(2 / 3 * swing.peakedness * met)
+    prefills = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, tpot)
+    return (prefills + slower) / (1 - flow.rate_per_s * flow.prefill)
 
 
 def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats) -> Floats:
