@@ -35,9 +35,10 @@ from optimizer.plan.verify.verify import verify
 from optimizer.program.problem.formulate import SAME_PLATFORM
 from optimizer.program.solve import Solution
 
-SHARE_OF_PLAN = 0.6
-"""Of what is left of a limit once candidates are predicted. The rest is for simulating it, for the same question again
-where its replicas do not hold what they were counted on for, and for verifying and comparing."""
+SHARE_OF_PLAN, SHARE_OF_WEEK = 0.6, 0.4
+"""Of what is left of a limit once candidates are predicted, for a plan at one load and for one of a week. The rest is
+for simulating it, for the same question again where its replicas do not hold what they were counted on for, for going
+on with the search of a week, and for verifying and comparing."""
 
 SHARE_OF_COMPARISONS = 0.15
 """Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
@@ -131,7 +132,8 @@ def optimized(
         inquiry = Inquiry.of(scenario, catalogs, clock, kept)
         counts = census(inquiry.options, inquiry.market)
     with watch.phase("solving"):
-        asked_first = replace(inquiry, clock=clock.share(SHARE_OF_PLAN), best_and_bound=best_and_bound)
+        share = SHARE_OF_WEEK if inquiry.over_time else SHARE_OF_PLAN
+        asked_first = replace(inquiry, clock=clock.share(share), best_and_bound=best_and_bound)
         answer = answered(asked_first)
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):

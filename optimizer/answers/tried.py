@@ -14,6 +14,7 @@ from optimizer.performance.candidates.lowering import LoweredRate, others_lowere
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import of_every_hour, of_few_periods
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
@@ -26,6 +27,9 @@ MOST_ROUNDS: Final = 6
 
 SHARE_OF_ROUND: Final = 0.5
 """Of what is left of a limit, for solving again."""
+
+SHARE_OF_REST: Final = 0.6
+"""The same, for going on with a search that was cut short once its plan has been simulated."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,34 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
             break
         answer, bought = again, read_back(again)
         found = _confirmed(asked, bought)
+    if _ended_early(answer) and not clock.expired:
+        answer, bought, found = _further(asked, (answer, bought, found), clock.share(SHARE_OF_REST))
     return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}), ended)
+
+
+def _ended_early(answer: Answer) -> bool:
+    """Whether the search for a plan of a week was cut short, so that a quick one stands for what it is worth."""
+    return answer.inquiry.over_time and answer.solution.ended_by is not None
+
+
+def _further(
+    asked: Inquiry, known: tuple[Answer, PlannedFleet, Simulation], clock: Clock
+) -> tuple[Answer, PlannedFleet, Simulation]:
+    """A plan whose search was cut short, with what the time left tells: a bound, or a cheaper plan that holds, too."""
+    answer, bought, found = known
+    own = answer.cheapest or answer
+    more, least_usd = of_every_hour(own, clock), own.solution.cost_usd_per_month or 0.0
+    if more.solution.outcome == "infeasible":
+        return _raised(answer, least_usd), bought, found
+    bound_usd = max(own.solution.bound_usd_per_month or 0.0, more.solution.bound_usd_per_month or 0.0)
+    if more.solution.cost_usd_per_month is None:
+        return _raised(answer, min(bound_usd, least_usd)), bought, found
+    bound_usd = min(bound_usd, more.solution.cost_usd_per_month)
+    other = replace(more, solution=more.solution.above(bound_usd, more.solution.ended_by), simplicity_proven=False)
+    bought_for_less = read_back(other)
+    simulated = _confirmed(asked, bought_for_less)
+    as_good = simulated.holds is True or simulated.holds is found.holds
+    return (other, bought_for_less, simulated) if as_good else (_raised(answer, bound_usd), bought, found)
 
 
 def _confirmed(asked: Inquiry, bought: PlannedFleet) -> Simulation:
@@ -130,7 +161,11 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
         clock: Of the whole question.
     """
     first, broken = before
-    again = answered(replace(asked, clock=clock.share(SHARE_OF_ROUND)).with_lowered(lowered))
+    own = clock.share(SHARE_OF_ROUND)
+    if _ended_early(broken):
+        again = _soon(first, replace(broken.inquiry, clock=own).with_lowered(lowered))
+    else:
+        again = answered(replace(asked, clock=own).with_lowered(lowered))
     found = (again.cheapest or again).solution
     if found.outcome not in ("feasible", "unproven"):
         return again
@@ -140,6 +175,18 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
         return _raised(again, _bound_usd(first, again))
     bound_usd = max(found.bound_usd_per_month or 0.0, _bound_usd(first, larger))
     return replace(larger, solution=larger.solution.above(bound_usd, found.ended_by))
+
+
+def _soon(first: Answer, lowered: Inquiry) -> Answer:
+    """A plan at lowered rates after a search that was cut short, with what that one proved: what it left open is asked
+    once more when a plan holds (`_further`), not of each that does not."""
+    again = of_few_periods(lowered)
+    solution = again.solution
+    if solution.cost_usd_per_month is None:
+        return again
+    # what few periods say is true of these alone
+    least_usd = min(_bound_usd(first, again), solution.cost_usd_per_month)
+    return replace(again, solution=solution.above(least_usd, lowered.clock.reached or first.solution.ended_by))
 
 
 def _bound_usd(first: Answer, later: Answer) -> float:

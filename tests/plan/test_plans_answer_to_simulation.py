@@ -86,6 +86,26 @@ def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
     assert held.held_requests_per_second < before.requests_per_second / before.replicas
 
 
+def test_a_week_whose_search_was_cut_short_is_gone_on_with_once_its_plan_holds(catalogs: Catalogs) -> None:
+    """A quick plan at lowered rates, then all that the first search left open: the end is that of a search in time."""
+    plain = question("l40s", 11.8, slo=TIGHT).model_dump(mode="json", exclude_defaults=True)
+    hourly = [0.5] * 8 + [0.6] * 8 + [1.0] * 8
+    plain["workloads"][0].pop("requests_per_second")
+    plain["workloads"][0]["demand"] = {"hourly": hourly, "peak_requests_per_second": 11.8}
+    plain["policy"]["elastic"] = {"max_periods": 2}
+    asked = Inquiry.of(Scenario.model_validate(plain), catalogs)
+    first = answered(asked)
+    in_time = tried.tried(asked, first, Clock())
+    cut = replace(first, solution=first.solution.above(0.0, "time limit"))
+    gone_on = tried.tried(asked, cut, Clock())
+    assert [len(each.simulation.rounds) > 0 for each in (in_time, gone_on) if each.simulation] == [True, True]
+    assert [each.simulation.holds for each in (in_time, gone_on) if each.simulation] == [True, True]
+    assert in_time.answer.solution.outcome == "optimal"
+    assert gone_on.answer.solution.cost_usd_per_month == pytest.approx(in_time.answer.solution.cost_usd_per_month)
+    assert gone_on.answer.solution.relative_gap == pytest.approx(0.0, abs=1e-6)
+    assert not gone_on.ended
+
+
 def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(catalogs: Catalogs) -> None:
     """After a loss they are sent more than `max_utilization` of it."""
     scenario = question("l40s", 11.8, slo=TIGHT)

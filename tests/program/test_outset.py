@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from support.instances import by_day_and_night, problems, tiny_problem
 from support.plain import plain_candidates, plain_offers
 from support.promises import keeps_limits
@@ -128,12 +129,13 @@ def test_the_busiest_moment_is_one_of_the_week_only_where_all_peaks_meet() -> No
 
 
 @settings(max_examples=6)
-@given(problems("any", "periods", most_candidates=3, several=3))
-def test_every_number_of_machines_paid_all_month_is_a_week(problem: Problem) -> None:
+@given(problems("any", "periods", most_candidates=3, several=3), st.sampled_from([None, 1, 20, 100]))
+def test_every_number_of_machines_paid_all_month_is_a_week(problem: Problem, work_limit: int | None) -> None:
+    """What is told is true also where work ends before all numbers were looked at."""
     problem = sorted_problem(_each_after_the_other(problem)).problem
     optimum = _optimum(problem)
     assume(optimum is not None and problem.offers.always_paid.any())
-    state = SearchState(Clock(None), cutoff_usd_per_hour=1.3 * (optimum or 0.0))
+    state = SearchState(Clock(None, work_limit), cutoff_usd_per_hour=1.3 * (optimum or 0.0))
     found = told_by_counts(problem, kinds_of_periods(problem), NOTHING_KNOWN, state, search)
     assert _is_true_of(found, problem)
 

@@ -21,7 +21,7 @@ from optimizer.program.solve import solve, solve_plainly
 
 
 @STEADY
-@given(st.one_of(problems("any", 4), fleets()))
+@given(st.one_of(problems("any", 4), problems("availability"), fleets()))
 def test_no_plan_costs_less_than_the_bound(problem: Problem) -> None:
     problem = sorted_problem(problem).problem
     solution = solve_plainly(problem)
@@ -70,7 +70,7 @@ def test_whole_instances_are_filled_with_what_is_worth_most(share: float) -> Non
     worth = Worth(of_reach, share * of_reach.sum(axis=1))
     # offer 0 is bought by period, the others for both
     units = Units(price, np.array([[0, 2, 3], [1, 2, 3]]), np.array([0, 0, 1, 2]), load)
-    every = Counts.any_of(units)
+    every = Counts(np.zeros(4), np.full(4, np.inf))
     found = fill(units, worth, price, np.arange(4), every)
     for unit, count, reduced in zip(found.unit, found.count, found.reduced_cost, strict=True):
         each = [_left(units, worth, price[unit], unit, n) for n in range(1, 9)]
@@ -105,6 +105,17 @@ def test_whole_counts_lift_the_bound() -> None:
         limits=Limits(max_utilization=1.0),
     )
     assert pattern_bound(problem, NO_LIMIT, converged=1e-9).bound.usd_per_hour == pytest.approx(4.0)
+
+
+def test_a_machine_that_is_nearly_free_serves_no_more_than_one_can() -> None:
+    """Two classes of 1/s each, 1/s an instance: the one that costs next to nothing serves either, not both."""
+    problem = Problem(
+        traffic=steady_traffic(("w/a", "w/b"), np.array([1.0, 1.0])),
+        candidates=plain_candidates([0, 1], [[1.0, 1.0], [1.0, 1.0]]),
+        offers=plain_offers([1e-5, 1.0], available=np.array([1.0, np.inf])),
+        limits=Limits(max_utilization=1.0),
+    )
+    assert pattern_bound(problem, NO_LIMIT, converged=1e-9).bound.usd_per_hour == pytest.approx(1.00001)
 
 
 def test_several_mixes_of_a_class_serve_no_more_than_is_wanted() -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.performance.candidates.mixes import with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
@@ -104,6 +105,27 @@ def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: f
     whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario), proves=True)
     every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
     return _shown(inquiry, coarse, _over_mixes(every, keep, known_usd if few is None else less_than(few)))
+
+
+def of_few_periods(inquiry: Inquiry) -> Answer:
+    """A plan of few periods of the week, sooner than with what no plan undercuts, and not the simplest."""
+    week = replace(inquiry, hour_to_period=None).week
+    asked = replace(inquiry, hour_to_period=week.hour_to_period, node_limit=EXACT_NODES, proves=False)
+    found = solved_for_least_cost(asked)
+    own = replace(found.inquiry, proves=inquiry.proves, node_limit=inquiry.node_limit)
+    return replace(found, inquiry=own, simplicity_proven=False)
+
+
+def of_every_hour(known: Answer, clock: Clock) -> Answer:
+    """The cheapest plan of every hour that costs less than a known plan of a week, or what no such plan undercuts."""
+    inquiry, hours = replace(known.inquiry, clock=clock), known.formulation.periods.hour_to_period
+    exact = replace(inquiry, hour_to_period=exact_hours(inquiry.scenario), proves=True)
+    every = replace(exact, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
+    found = solved_for_least_cost(every, known_usd=less_than(known.solution.cost_usd_per_month))
+    if found.solution.cost_usd_per_month is None:
+        return found
+    shown = _tidied(inquiry, found)
+    return replace(shown, inquiry=replace(inquiry, hour_to_period=told_apart(hours, shown.running_alike)))
 
 
 def for_variations(inquiry: Inquiry) -> Inquiry:

@@ -58,9 +58,9 @@ def bound_by_counts(problem: Problem, most_usd_per_hour: float, clock: Clock) ->
     """
     pricing = Pricing(problem)
     units, always = pricing.units, problem.offers.always_paid[pricing.units.offer]
-    none = np.zeros(len(always))
     most = np.where(always, np.floor(most_usd_per_hour / units.price_usd_per_hour), np.inf)
-    lowest = _box(pricing, Counts(none, most), pricing.at_first(), 0.0, clock)
+    within = Counts(pricing.counts.least, np.minimum(most, pricing.counts.most))
+    lowest = _box(pricing, within, pricing.at_first(), 0.0, clock)
     boxes, looked_at = list[tuple[float, int, _Box]](), 1
     while looked_at < MOST_BOXES and lowest.usd_per_hour <= most_usd_per_hour and not clock.expired:
         unit = _most_of_a_fraction(lowest, always, units.price_usd_per_hour)

@@ -138,10 +138,9 @@ class Counts:
     most: Floats
 
     @classmethod
-    def any_of(cls, units: Units) -> "Counts":
-        """Any number of each."""
-        none = np.zeros(len(units.offer))
-        return cls(none, none + np.inf)
+    def available(cls, problem: Problem, units: Units) -> "Counts":
+        """As many of each as can be had."""
+        return cls(np.zeros(len(units.offer)), np.floor(problem.offers.available[units.offer]))
 
 
 def fill(units: Units, worth: Worth, price: Floats, chosen: Ints, counts: Counts) -> Knapsacks:

@@ -14,6 +14,7 @@ than what it holds in all periods together, so x of each cost at least that week
 
 from collections.abc import Callable
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -65,7 +66,8 @@ def told_by_counts(
     most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
     if not (np.isfinite(most) and follows_itself(week) and has_levels(_by_the_hour(week, np.zeros(len(week.offers))))):
         return known
-    may_pay = can_beat(week, pattern_bound(week, state.clock).bound, None, replace(state, cutoff_usd_per_hour=most))
+    at_all = pattern_bound(week, state.clock).bound
+    may_pay = can_beat(week, at_all, None, replace(state, cutoff_usd_per_hour=most))
     part = compacted(week, may_pay)
     if not _serves_all(part.problem):
         return known
@@ -73,18 +75,50 @@ def told_by_counts(
     at_least = np.zeros(0) if counts is None else _least_usd_per_hour(part.problem, counts, state)
     if counts is None or (at_least <= most).sum() > MOST_COUNTS:
         return _told_by_boxes(part, week, kind, known, replace(state, cutoff_usd_per_hour=most), search)
-    plan, least = known.plan, most
-    for number in np.argsort(at_least, kind="stable").tolist():
-        if at_least[number] > most:
-            break
-        count = counts[number]
-        lower, found = _with(part.problem, kind, count, replace(state, cutoff_usd_per_hour=most), search)
+    listed = np.flatnonzero(at_least <= most)
+    numbers = [(max(float(at_least[place]), at_all.usd_per_hour), place, False) for place in listed.tolist()]
+    found = _told_by_each(part, week, kind, counts, numbers, known, replace(state, cutoff_usd_per_hour=most), search)
+    return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.usd_per_hour))
+
+
+def _told_by_each(
+    part: Sorted,
+    week: Problem,
+    kind: Ints,
+    counts: Ints,
+    numbers: list[tuple[float, int, bool]],
+    known: Known,
+    state: SearchState,
+    search: Callable[..., SearchResult],
+) -> Known:
+    """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
+
+    The number of lowest bound is looked at next: first by patterns, then to the end. One that is not reached counts for
+    what is known of it.
+
+    Args:
+        part: What may be in a plan that costs no more than the state's cutoff.
+        week: Of which it is a part.
+        kind: (T,) the level of each period.
+        counts: (N, O) the numbers.
+        numbers: For each that may be in such a plan what it costs at least, where it stands, and that no pattern has
+            been looked at.
+        known: Of the week.
+        state: Of the search.
+        search: Solves one level.
+    """
+    heapify(numbers)
+    plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
+    while numbers and numbers[0][0] <= most and not state.clock.expired:
+        at_least, place, looked_at = heappop(numbers)
+        if not looked_at:
+            heappush(numbers, (max(at_least, _by_patterns(part.problem, counts[place], state)), place, True))
+            continue
+        lower, found = _with(part.problem, kind, counts[place], replace(state, cutoff_usd_per_hour=most), search)
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
-        if state.clock.expired:
-            return Known(max(known.usd_per_hour, min(least, float(at_least[number]))), plan)
-        least = min(least, max(lower, float(at_least[number])), most)
-    return Known(max(known.usd_per_hour, least), plan)
+        least = min(least, max(lower, at_least))
+    return Known(max(known.usd_per_hour, min([least, most, *(at_least for at_least, *_ in numbers)])), plan)
 
 
 def _told_by_boxes(
@@ -142,16 +176,10 @@ def _with(
     week: Problem, kind: Ints, count: Ints, state: SearchState, search: Callable[..., SearchResult]
 ) -> tuple[float, Incumbent | None]:
     """USD/h that no plan with so many machines paid all month undercuts, and a plan with no more of them."""
-    paid = (1 - BY_HOURS) * float(count @ week.offers.price_usd_per_hour)
-    free = _by_the_hour(week, count)
-    there = ~week.offers.always_paid | (count > 0)
-    part = compacted(free, undominated(free) & there[free.candidates.offer])
+    paid, free, part = _paying_for(week, count)
     if not _serves_all(part.problem):
         return np.inf, None
     least = state.cutoff_usd_per_hour - paid
-    lower = pattern_bound(part.problem, state.clock).bound.usd_per_hour
-    if lower > least:
-        return paid + lower, None
     own = replace(state, progress=None, eliminated={}, cutoff_usd_per_hour=np.inf)
     levels = Levels(unlinked(part.problem, kinds_of_periods(part.problem)))
     if not levels.solve(own, search):
@@ -162,6 +190,21 @@ def _with(
     sharper = bound_with_starts(part.problem, kind, levels, replace(own, cutoff_usd_per_hour=least), search)
     plan = scheduled(part.problem, kind, levels)
     return paid + max(lower, sharper), None if plan is None else _paid_for(week, free, plan.for_whole(part, free))
+
+
+def _by_patterns(week: Problem, count: Ints, state: SearchState) -> float:
+    """USD/h that no plan with so many machines paid all month undercuts, by patterns; infinite where there is none."""
+    paid, _, part = _paying_for(week, count)
+    return paid + pattern_bound(part.problem, state.clock).bound.usd_per_hour if _serves_all(part.problem) else np.inf
+
+
+def _paying_for(week: Problem, count: Ints) -> tuple[float, Problem, Sorted]:
+    """What so many machines paid all month cost at least, the week in which they are had by the hour, and what may be
+    in its plans."""
+    free = _by_the_hour(week, count)
+    there = ~week.offers.always_paid | (count > 0)
+    part = compacted(free, undominated(free) & there[free.candidates.offer])
+    return (1 - BY_HOURS) * float(count @ week.offers.price_usd_per_hour), free, part
 
 
 def plan_of_levels(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Flags, Floats
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.objective import api_cost_usd_per_hour
 from optimizer.program.formulation.registry import active_families
@@ -37,7 +37,7 @@ class Pricing:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.units = problem, units_of(problem)
-        self.counts = Counts.any_of(self.units)
+        self.counts = Counts.available(problem, self.units)
         self.limits = _limits_on_instances(problem)
         self.api_rows, self.api_cost = demand_shares(problem, problem.api_streams), api_cost_usd_per_hour(problem)
 
@@ -100,11 +100,16 @@ class Pricing:
 
     def separable(self) -> Floats:
         """(D,) a start: each class costs what its cheapest server takes for it, counts being fractions."""
-        return self._cheapest(self.units.load)
+        load, most = self.units.load, self.problem.offers.available[:, None]
+        return self._cheapest(load, np.isfinite(load) & (load <= most))
 
     def artificial_cost(self) -> Floats:
-        """(D,) USD/h for serving a class by itself on whole instances."""
-        return self._cheapest(np.ceil(self.units.load))
+        """(D,) USD/h for serving a class by itself on whole instances of offers that can be had without end.
+
+        Scarce ones may cost next to nothing, and serve one class or the other: what a class is worth is far beyond.
+        """
+        instances, scarce = np.ceil(self.units.load), np.isfinite(self.problem.offers.available)
+        return self._cheapest(instances, np.isfinite(instances) & ~scarce[:, None])
 
     def patterns(self, knapsacks: Knapsacks) -> Patterns:
         """The knapsacks as columns of the master problem."""
@@ -128,14 +133,13 @@ class Pricing:
         self.limits.add_products(price, charge)
         return price
 
-    def _cheapest(self, instances: Floats) -> Floats:
+    def _cheapest(self, instances: Floats, there: Flags) -> Floats:
         """(D,) least price of the reach of a mix with the class, if so many (T, O, M) instances serve it.
 
-        Of offers that have so many; where none does, of all.
+        Of offers that are there (T, O, M); where none is, of all.
         """
         cost = self.units.price_usd_per_hour[self.units.unit][:, :, None] * instances + self.units.egress_usd_per_hour
-        there = np.where(instances <= self.problem.offers.available[:, None], cost, np.inf)
-        cost = np.where(np.isfinite(there).any(axis=1, keepdims=True), there, cost)
+        cost = np.where(there | ~there.any(axis=1, keepdims=True), cost, np.inf)
         # (T, M) of the cheapest offer, or hosted API
         cheapest = cost.min(axis=1, initial=np.inf)
         streams, demands = self.problem.api_streams, self.problem.demands
@@ -147,10 +151,12 @@ class Pricing:
 def _limits_on_instances(problem: Problem) -> Rows:
     """The rows of all limits that count instances, with their entries on instances alone.
 
-    Their left sides never fall when an instance is added; what else they count is left out here.
+    Their left sides never fall when an instance is added; what else they count is left out here. How many of an offer
+    can be had is no row: each knapsack holds no more (see `Counts`), so periods that ask for the same stay alike.
     """
     variables = lay_out(problem, relaxed=True)
-    families = [family for family in active_families(problem, relaxed=True) if family.charges == "instances"]
+    charging = [family for family in active_families(problem, relaxed=True) if family.charges == "instances"]
+    families = [family for family in charging if family.name != "availability"]
     rows = stacked({family.name: family.rows(problem, variables) for family in families})
     unit = positions(variables.instances, variables.count)[rows.column]
     on_instances = unit >= 0
