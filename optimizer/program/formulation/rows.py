@@ -21,8 +21,8 @@ Term: TypeAlias = tuple[Ints, Ints, Numbers]
 """Entries of some rows: (row, column, value); columns and values of as many entries, or of a shape that broadcasts."""
 
 
-class Names(Sequence[str]):
-    """Names that are written once somebody reads them: most programs are only asked how many they have."""
+class RowNames(Sequence[str]):
+    """RowNames that are written once somebody reads them: most programs are only asked how many they have."""
 
     def __init__(self, count: int, write: Callable[[], list[str]]) -> None:
         self._count, self._write = count, write
@@ -68,7 +68,7 @@ class Rows:
 
     def moved(self, prefix: str, columns: int) -> "Rows":
         """The same rows on columns so much further on, under names with a prefix."""
-        names = Names(len(self.names), lambda: [prefix + name for name in self.names])
+        names = RowNames(len(self.names), lambda: [prefix + name for name in self.names])
         return replace(self, names=names, column=self.column + columns)
 
     def add_products(self, total: Floats, weight: Floats) -> None:
@@ -110,7 +110,7 @@ def stacked(blocks: Mapping[str, Rows]) -> Rows:
     first = np.cumsum([0, *(len(rows.names) for rows in blocks.values())]).tolist()
     parts = list(blocks.values())
     return Rows(
-        names=Names(first[-1], lambda: [name for rows in parts for name in rows.names]),
+        names=RowNames(first[-1], lambda: [name for rows in parts for name in rows.names]),
         lower=np.concatenate([NO_NUMBERS, *(rows.lower for rows in parts)]),
         upper=np.concatenate([NO_NUMBERS, *(rows.upper for rows in parts)]),
         row=np.concatenate([NO_INDICES, *(rows.row + start for rows, start in zip(parts, first, strict=False))]),
@@ -132,14 +132,14 @@ def family_of(family: str, **blocks: Rows) -> Rows:
     return replace(rows, names=tagged(family, rows.names))
 
 
-def numbered(prefix: str, count: int) -> Names:
-    """Names of rows or columns that nobody looks at."""
-    return Names(count, lambda: [f"{prefix}[{number}]" for number in range(count)])
+def numbered(prefix: str, count: int) -> RowNames:
+    """RowNames of rows or columns that nobody looks at."""
+    return RowNames(count, lambda: [f"{prefix}[{number}]" for number in range(count)])
 
 
-def tagged(prefix: str, members: Sequence[str]) -> Names:
+def tagged(prefix: str, members: Sequence[str]) -> RowNames:
     """`prefix[member]` for each member, free of blanks and brackets and short enough for a model file."""
-    return Names(len(members), lambda: _tagged(prefix, members))
+    return RowNames(len(members), lambda: _tagged(prefix, members))
 
 
 def _tagged(prefix: str, members: Sequence[str]) -> list[str]:
