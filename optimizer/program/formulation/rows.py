@@ -22,7 +22,7 @@ Term: TypeAlias = tuple[Ints, Ints, Numbers]
 
 
 class RowNames(Sequence[str]):
-    """RowNames that are written once somebody reads them: most programs are only asked how many they have."""
+    """Names that are written once somebody reads them: most programs are only asked how many they have."""
 
     def __init__(self, count: int, write: Callable[[], list[str]]) -> None:
         self._count, self._write = count, write
@@ -133,7 +133,7 @@ def family_of(family: str, **blocks: Rows) -> Rows:
 
 
 def numbered(prefix: str, count: int) -> RowNames:
-    """RowNames of rows or columns that nobody looks at."""
+    """Names of rows or columns that nobody looks at."""
     return RowNames(count, lambda: [f"{prefix}[{number}]" for number in range(count)])
 
 
