@@ -15,6 +15,10 @@ YOUNG_OBJECTS: Final = 200_000
 catalogs, which stay, again and again, for a tenth of a command's time. A plan makes some 300,000 that stay, and circles
 of no size that could be seen."""
 
+ONE_THREAD: Final = "OPENBLAS_NUM_THREADS"
+"""How many threads NumPy's linear algebra starts, which it reads as it is loaded. With one, sums are added up in the
+same order on machines of any size, and none is waited for: products here are small."""
+
 STANDARD_ERROR: Final = 2
 """As the system counts what is open."""
 
@@ -23,6 +27,7 @@ def main() -> NoReturn:
     """Runs the command line until it ends or a signal ends it."""
     code: str | int | None = 0
     gc.set_threshold(YOUNG_OBJECTS)
+    os.environ.setdefault(ONE_THREAD, "1")
     try:
         _let_complain()
         signals.listen()

@@ -16,6 +16,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.proof import steps
 from optimizer.program.simplest import Complexity, complexity, least_complexity, search_no_more, search_simplest
 from optimizer.program.solve import Solution, solve, solve_plainly, solve_simpler
 
@@ -163,6 +164,17 @@ def test_a_week_in_few_places_is_the_best_of_each_place(most: int) -> None:
     assert solve(held, cutoff_usd_per_month=best).cost_usd_per_month == pytest.approx(best)
     assert solve(held, cutoff_usd_per_month=best * 0.999).outcome == "infeasible"
     assert (solve(problem).cost_usd_per_month or 0.0) < best * 0.999
+
+
+def test_a_week_whose_program_is_large_claims_nothing_simpler(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = two_shifts([2.1, 1.5, 2.0, 1.6, 1.9, 1.7], [2.0, 1.3, 1.9, 1.4, 1.8, 1.5])
+    cheapest = solve(problem)
+    most = (cheapest.cost_usd_per_month or 0.0) * 1.05
+    found, proven = simpler(problem, of(problem, cheapest), most)
+    assert found is not None
+    assert proven
+    monkeypatch.setattr(steps, "MOST_ROWS_HELD", 0)
+    assert simpler(problem, of(problem, cheapest), most) == (None, False)
 
 
 def two_shifts(prices: list[float], rates: list[float]) -> Problem:

@@ -1,7 +1,8 @@
 """Names in the catalogs that deceive the eye: two that look like one, or one that mixes scripts of the same shapes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 from optimizer.base.errors import Finding
@@ -16,10 +17,10 @@ HINT: Final = "write one name one way, or call them apart"
 
 @dataclass
 class NamesSeen:
-    """Names of one kind: by how each looks, as it was first written and where; and those without a problem."""
+    """Names of one kind: by how each looks, as it was first written and where; and cells without a problem."""
 
     before: dict[str, tuple[str, LocatedRow[Any]]] = field(default_factory=dict)
-    sound: set[str] = field(default_factory=set)
+    sound: set[Hashable] = field(default_factory=set)
 
 
 def look_alikes(rows: AllRows, tables: Mapping[str, CsvTable[Any]]) -> Iterator[Finding]:
@@ -33,17 +34,18 @@ def look_alikes(rows: AllRows, tables: Mapping[str, CsvTable[Any]]) -> Iterator[
     for name, table in tables.items():
         columns, key = set(table.row.model_fields), tuple(table.key_fields.split(", "))
         groups = [
-            (key, NamesSeen()),
-            *((fields, known) for fields, known in shared.items() if columns.issuperset(fields)),
+            (key, attrgetter(*key), NamesSeen()),
+            *((fields, attrgetter(*fields), known) for fields, known in shared.items() if columns.issuperset(fields)),
         ]
         for placed in rows[name].values():
-            for fields, known in groups:
-                names = [str(getattr(placed.row, name_of)) for name_of in fields]
-                written = "/".join(names)
-                if written not in known.sound:
-                    problems = list(_alike(placed, fields, names, written, known.before))
+            for fields, cells_of, known in groups:
+                # most rows say what one before them says
+                cells = cells_of(placed.row)
+                if cells not in known.sound:
+                    names = [str(getattr(placed.row, name_of)) for name_of in fields]
+                    problems = list(_alike(placed, fields, names, "/".join(names), known.before))
                     if not problems:
-                        known.sound.add(written)
+                        known.sound.add(cells)
                     yield from problems
 
 

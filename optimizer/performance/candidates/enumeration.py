@@ -42,8 +42,8 @@ _DECISIVE: Final = ("engine", "precision", "kv_precision", *_LINKED)
 
 def configurations_of(
     name: str, catalogs: Catalogs, platforms: Mapping[Platform, int], policy: Policy
-) -> list[tuple[Configuration, Kind]]:
-    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, each with its kind.
+) -> tuple[tuple[Configuration, ...], Categorical[Kind]]:
+    """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, and the kind of each.
 
     Raises:
         InputError: the policy asks by name for an engine that is calibrated on no GPU.
@@ -59,15 +59,23 @@ def configurations_of(
         if layouts:
             layouts_on[platform] = layouts
     precisions = {gpu: _precisions(model, gpu, catalogs, policy) for gpu, _, _ in layouts_on}
-    return [
-        (
-            Configuration(engine.id, name, gpu, precision, kv_precision, tp, pp, link, link_gb_per_s),
-            Kind((gpu, link, link_gb_per_s), tp * pp),
-        )
-        for (gpu, link, link_gb_per_s), layouts in layouts_on.items()
-        for (tp, pp), engine in product(layouts, _plannable(catalogs))
-        for precision, kv_precision in product(precisions[gpu], engine.kv_precisions)
-    ]
+    engines = _plannable(catalogs)
+    configurations: list[Configuration] = []
+    kinds: dict[Kind, int] = {}
+    runs: list[tuple[int, int]] = []
+    for (gpu, link, link_gb_per_s), layouts in layouts_on.items():
+        for tp, pp in layouts:
+            before = len(configurations)
+            configurations += [
+                Configuration(engine.id, name, gpu, precision, kv_precision, tp, pp, link, link_gb_per_s)
+                for engine in engines
+                for precision, kv_precision in product(precisions[gpu], engine.kv_precisions)
+            ]
+            # those of one layout stand together, so that a kind is looked up once for all of them
+            number = kinds.setdefault(Kind((gpu, link, link_gb_per_s), tp * pp), len(kinds))
+            runs.append((number, len(configurations) - before))
+    numbers, lengths = zip(*runs, strict=True) if runs else ((), ())
+    return tuple(configurations), Categorical(tuple(kinds), np.repeat(np.array(numbers, dtype=np.intp), lengths))
 
 
 def _plannable(catalogs: Catalogs) -> list[Engine]:

@@ -35,7 +35,6 @@ from optimizer.performance.candidates.quality import qualities
 from optimizer.performance.candidates.triangulation import Simplex
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, KNOWN_ANYWAY
 from optimizer.performance.market.market import Market, permitted
-from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
@@ -188,8 +187,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     """Each configuration is looked up once, then stands in a row for each distance at which an offer could hold it."""
     workload = variant.workload
     distance_ms = network_ms(workload, offers)
-    pairs = configurations_of(workload.model, catalogs, offers.widest(), policy)
-    configurations, anywhere = tuple(each for each, _ in pairs), Categorical.of([kind for _, kind in pairs])
+    configurations, anywhere = configurations_of(workload.model, catalogs, offers.widest(), policy)
     setup, slower = gather(catalogs, configurations), margins(catalogs, configurations, policy.confidence)
     quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
     memory = memory_use(setup)

@@ -174,6 +174,8 @@ def _hour_to_period(week: Floats, max_periods: int, *, by_runs: bool) -> Ints:
         max_periods: Periods allowed.
         by_runs: Whether hours of equal demand are one period only within a run of them.
     """
+    if (week == week[0]).all():
+        return np.zeros(len(week), dtype=np.int64)
     share = _levelled(week / week.max(axis=0))
     # hour -> number of its demand, in the order of demands
     demand = np.unique(share, axis=0, return_inverse=True)[1].reshape(-1)

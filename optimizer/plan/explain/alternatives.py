@@ -245,7 +245,7 @@ def told(
     """A solved alternative beside the chosen plan, in facts and one sentence.
 
     Where the change `admits_more` the chosen plan is still to be had: an answer without a plan knows of none cheaper,
-    and one that is simpler and dearer changes nothing.
+    and one that is simpler and costs as much or more changes nothing.
     Where only some plans were looked at it costs that `at_most`.
     """
     found = answer.solution.outcome
@@ -256,7 +256,7 @@ def told(
         return without_plan(kind, change, found, "no plan meets the scenario")
     else:
         other = outlined(answer)
-    if admits_more and other.monthly_cost_usd > chosen.monthly_cost_usd:
+    if admits_more and other.monthly_cost_usd >= chosen.monthly_cost_usd:
         other = chosen
     difference = other.monthly_cost_usd - chosen.monthly_cost_usd
     summary = summarized(other)

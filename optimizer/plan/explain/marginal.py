@@ -47,7 +47,7 @@ def marginal_values(
         moved: What to move.
     """
     at_plan = {item.requirement: item.value for item in limits}
-    own = restricted(replace(inquiry, simplifies=False), [name for name, _ in bought(chosen)])
+    own = restricted(replace(inquiry, simplifies=False, any_of_equals=True), [name for name, _ in bought(chosen)])
     for lever in moved:
         for direction in DIRECTIONS:
             if direction in lever.steps:

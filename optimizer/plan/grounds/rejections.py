@@ -43,15 +43,16 @@ def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
     """Counts every candidate; a configuration counts once per offer that could hold it."""
     evaluated = kept = 0
     failed, alone = np.zeros((2, len(CONFIGURATION_CRITERIA) + len(OFFER_CRITERIA)), dtype=np.int64)
-    offer_faults = market.failed.sum(axis=1)
+    offer_faults, criteria = market.failed.sum(axis=1), len(OFFER_CRITERIA)
+    # (offer, column): fails a criterion, fails nothing else, is offered at all, is admitted
+    told = np.column_stack(
+        [market.failed, market.failed & (offer_faults == 1)[:, None], offer_faults >= 0, offer_faults == 0]
+    )
     for choice in options:
-        # (kind, offer criterion) offers that fail it, and offers that fail nothing else
-        by_offer = _counted(choice.fits, market.failed)
-        by_offer_alone = _counted(choice.fits, market.failed & (offer_faults == 1)[:, None])
-        # (configuration,) offers that could hold it, and those of them that are admitted
-        offers, admitted = (
-            _counted(choice.fits, some[:, None])[choice.kind, 0] for some in (offer_faults >= 0, offer_faults == 0)
-        )
+        # (kind, offer criterion) offers that fail it and that fail nothing else; (configuration,) all and admitted ones
+        of_kind_by_column = _counted(choice.fits, told)
+        by_offer, by_offer_alone = of_kind_by_column[:, :criteria], of_kind_by_column[:, criteria : 2 * criteria]
+        offers, admitted = of_kind_by_column[choice.kind, -2:].T
         of_kind = np.bincount(choice.kind, minlength=len(choice.kinds))
         for pool in choice.pools:
             faults = pool.failed.sum(axis=1)
@@ -66,9 +67,9 @@ def census(options: Sequence[WorkloadOptions], market: Market) -> Census:
     return Census(evaluated, kept, rejected)
 
 
-def _counted(fits: Flags, failed: Flags) -> Ints:
-    """(kinds, criteria) offers that could hold a kind and fail a criterion; floats count them exactly, and sooner."""
-    return np.rint(fits.astype(np.float64) @ failed.astype(np.float64)).astype(np.int64)
+def _counted(fits: Flags, told: Flags) -> Ints:
+    """(kinds, columns) offers that could hold a kind and are told of; floats count them exactly, and sooner."""
+    return np.rint(fits.astype(np.float64) @ told.astype(np.float64)).astype(np.int64)
 
 
 def _by_name(counts: Ints) -> dict[str, int]:

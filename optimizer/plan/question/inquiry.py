@@ -218,7 +218,7 @@ class Inquiry:
         """Whether demand changes over the week, which makes every solve a long one."""
         return any(workload.demand is not None for workload in self.scenario.workloads)
 
-    @property
+    @cached_property
     def week(self) -> Periods:
         """The periods that plans are made of."""
         hours = self.hour_to_period

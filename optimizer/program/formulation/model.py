@@ -30,6 +30,11 @@ class Program:
     families: dict[str, Rows]
     relaxed: bool
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(len(rows.names) for rows in self.families.values())
+
 
 def build_program(problem: Problem, relaxed: bool = False) -> Program:
     """Variables and one block of rows per active family."""

@@ -1,9 +1,10 @@
 """Rows of the program as arrays: what every constraint family returns and the model is assembled from."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from functools import cached_property
+from typing import TypeAlias, overload
 
 import numpy as np
 
@@ -20,6 +21,32 @@ Term: TypeAlias = tuple[Ints, Ints, Numbers]
 """Entries of some rows: (row, column, value); columns and values of as many entries, or of a shape that broadcasts."""
 
 
+class RowNames(Sequence[str]):
+    """Names that are written once somebody reads them: most programs are only asked how many they have."""
+
+    def __init__(self, count: int, write: Callable[[], list[str]]) -> None:
+        self._count, self._write = count, write
+
+    @cached_property
+    def _written(self) -> list[str]:
+        return self._write()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._written)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self._written[index]
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Linear rows, lower <= sum of value x column <= upper.
@@ -31,7 +58,7 @@ class Rows:
         blocks: Where each named block of rows stands; empty for rows of one kind.
     """
 
-    names: list[str]
+    names: Sequence[str]
     lower: Floats
     upper: Floats
     row: Ints
@@ -41,24 +68,25 @@ class Rows:
 
     def moved(self, prefix: str, columns: int) -> "Rows":
         """The same rows on columns so much further on, under names with a prefix."""
-        return replace(self, names=[prefix + name for name in self.names], column=self.column + columns)
+        names = RowNames(len(self.names), lambda: [prefix + name for name in self.names])
+        return replace(self, names=names, column=self.column + columns)
 
     def add_products(self, total: Floats, weight: Floats) -> None:
         """Add to the `total` of each column the sum over its rows of weight (R,) x value."""
         np.add.at(total, self.column, weight[self.row] * self.value)
 
 
-def at_least(names: list[str], lower: Numbers, *terms: Term) -> Rows:
+def at_least(names: Sequence[str], lower: Numbers, *terms: Term) -> Rows:
     """Rows bounded from below."""
     return between(names, lower, np.inf, *terms)
 
 
-def at_most(names: list[str], upper: Numbers, *terms: Term) -> Rows:
+def at_most(names: Sequence[str], upper: Numbers, *terms: Term) -> Rows:
     """Rows bounded from above."""
     return between(names, -np.inf, upper, *terms)
 
 
-def between(names: list[str], lower: Numbers, upper: Numbers, *terms: Term) -> Rows:
+def between(names: Sequence[str], lower: Numbers, upper: Numbers, *terms: Term) -> Rows:
     """Rows bounded from both sides."""
     lowest, highest = (np.broadcast_to(bound, len(names)).astype(float) for bound in (lower, upper))
     entries = [[_flat(part, row) for part in (row, *rest)] for row, *rest in terms]
@@ -82,7 +110,7 @@ def stacked(blocks: Mapping[str, Rows]) -> Rows:
     first = np.cumsum([0, *(len(rows.names) for rows in blocks.values())]).tolist()
     parts = list(blocks.values())
     return Rows(
-        names=[name for rows in parts for name in rows.names],
+        names=RowNames(first[-1], lambda: [name for rows in parts for name in rows.names]),
         lower=np.concatenate([NO_NUMBERS, *(rows.lower for rows in parts)]),
         upper=np.concatenate([NO_NUMBERS, *(rows.upper for rows in parts)]),
         row=np.concatenate([NO_INDICES, *(rows.row + start for rows, start in zip(parts, first, strict=False))]),
@@ -104,13 +132,17 @@ def family_of(family: str, **blocks: Rows) -> Rows:
     return replace(rows, names=tagged(family, rows.names))
 
 
-def numbered(prefix: str, count: int) -> list[str]:
+def numbered(prefix: str, count: int) -> RowNames:
     """Names of rows or columns that nobody looks at."""
-    return [f"{prefix}[{number}]" for number in range(count)]
+    return RowNames(count, lambda: [f"{prefix}[{number}]" for number in range(count)])
 
 
-def tagged(prefix: str, members: tuple[str, ...] | list[str]) -> list[str]:
+def tagged(prefix: str, members: Sequence[str]) -> RowNames:
     """`prefix[member]` for each member, free of blanks and brackets and short enough for a model file."""
+    return RowNames(len(members), lambda: _tagged(prefix, members))
+
+
+def _tagged(prefix: str, members: Sequence[str]) -> list[str]:
     # most names need no change, which one look at all of them tells
     unsafe = UNSAFE.search("".join(members)) is not None
     safe = [UNSAFE.sub(_encoded, member) for member in members] if unsafe else members

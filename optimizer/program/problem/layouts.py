@@ -65,7 +65,7 @@ def binding_offers(problem: Problem) -> Flags:
 
 def holds_layouts(problem: Problem) -> bool:
     """Whether some offer is held to what is loaded and may hold several groups."""
-    return bool(_several(problem, load_groups(problem)).any())
+    return bool(binding_offers(problem).any() and _several(problem, load_groups(problem)).any())
 
 
 def _several(problem: Problem, groups: LoadGroups) -> Flags:

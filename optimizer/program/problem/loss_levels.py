@@ -43,6 +43,10 @@ class LossLevels:
         return np.flatnonzero(np.diff(self.of, prepend=-1) == 0)
 
 
+_NOTHING = np.zeros(0, dtype=np.int64)
+NO_LEVELS = LossLevels(_NOTHING, np.zeros(0), _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+
+
 def demand_levels(problem: Problem, contents: InstanceContents) -> LossLevels:
     """The share of each demand that instances with these contents carry at full rate; none where none must be left."""
     demands = problem.demands
@@ -74,6 +78,8 @@ def _levels(
     problem: Problem, contents: InstanceContents, of: Ints, period: Ints, content: Ints, lost: Floats
 ) -> LossLevels:
     """The levels of entries (N,) that say what is lost of what, when, with which content."""
+    if not len(of):
+        return NO_LEVELS
     levels = grouped(of, np.rint(lost * 10**SAME_SHARE).astype(np.int64))
     highest = np.zeros(len(levels.first))
     np.maximum.at(highest, levels.number, lost)

@@ -21,6 +21,10 @@ from optimizer.program.solver import SolverResult, integer_solver, solve_integer
 MOST_BILLED_CELLS = 4_000
 """Candidates times periods of a program with least billed times beyond which its first node alone takes a minute."""
 
+MOST_ROWS_HELD = 4_000
+"""Rows beyond which a program of a week that is held to so many configurations, places or instances is not solved: its
+first node took five seconds and more, for a plan that is simpler than one that is known."""
+
 MOST_STREAMS = 40_000
 """Flows of a program beyond which its first node takes a minute or more, in which a plan rarely gets better."""
 
@@ -141,6 +145,8 @@ def solve_part(
     """Solve the program of a part of the problem."""
     state.columns_solved = len(part.candidates)
     program = build_program(part.problem)
+    if problem.ceiling.in_force and problem.traffic.periods > 1 and program.rows > MOST_ROWS_HELD:
+        return SolverResult("unproven", -np.inf), None
     cost = hourly_cost(program)
     # a bill that outlasts what runs is found sooner from whole replicas: 2.6 s instead of 13 for `billed-by-the-day`
     whole = None if problem.has_minimum_billing else must_be_whole(program, cost)
