@@ -190,7 +190,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         "hours not told": Broken(
             "office-hours",
             lambda c: purchases(c, lambda _: {"instance_hours_per_month": 1.0}),
-            "is paid for 730 hours a month",
+            "is paid for 1,460 hours a month",
         ),
         "a cheaper request shown": Broken(
             "chat-8b", lambda c: first_deployment(c, cost_per_request_usd=Decimal("0.00000001")), "USD a request"
@@ -297,8 +297,8 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         ),
     },
     "instances": {
-        "fewer instances in a period": Broken(
-            "office-hours", lambda c: instances(c, lambda t, n: max(0, n - 1) if t == 2 else n), "replicas fit on 0 × "
+        "no instances in a period": Broken(
+            "office-hours", lambda c: instances(c, lambda t, n: 0 if t == 2 else n), "replicas fit on 0 × "
         ),
         "more replicas than fit": Broken(
             "chat-8b", lambda c: replicas(c, lambda _, n: n + 100), "1 of 101 replicas fit on 1 × "
@@ -341,8 +341,8 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
     "utilization": {
         "too high a load": Broken("chat-8b", lambda c: flows(c, 1.6), "of 0.85"),
         "too high a load in a period": Broken("office-hours", lambda c: flows(c, 1.2, 2), "of 0.85"),
-        "fewer replicas in a period": Broken(
-            "office-hours", lambda c: replicas(c, lambda t, n: max(0, n - 1) if t == 2 else n), "runs at inf of 0.85"
+        "no replicas in a period": Broken(
+            "office-hours", lambda c: replicas(c, lambda t, n: 0 if t == 2 else n), "runs at inf of 0.85"
         ),
         "utilization shown lower": Broken(
             "chat-8b", lambda c: first_deployment(c, utilization=0.1), "is shown at its busiest"
