@@ -9,13 +9,14 @@ import pytest
 from support.scenarios import monthly_cost
 
 from optimizer import optimize
-from optimizer.base.clock import Clock
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain import alternatives
 from optimizer.plan.explain.alternatives import availability, compared, told
 from optimizer.plan.explain.breakpoints import price_breakpoints
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
@@ -175,6 +176,48 @@ def test_what_more_would_save_is_what_a_search_that_knows_no_plan_finds(few: Cat
     asked = beside.under_policy(**wider)
     from_below = compared("wider", "with more", chosen, lambda: asked, admits_more=True)
     assert from_below == told("wider", "with more", chosen, solved(asked), admits_more=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "gap", "admits_more", "said"),
+    [(1.1, 0.2, False, "feasible"), (1.1, 0.3, False, "unproven"), (0.9, 0.3, True, "feasible"),
+     (1.1, 0.2, True, "unproven"), (None, None, False, "unproven")],
+)  # fmt: skip
+def test_what_time_leaves_unproven_is_told_as_at_most_where_that_says_much(
+    few: Catalogs,
+    monkeypatch: pytest.MonkeyPatch,
+    found: float | None,
+    gap: float | None,
+    admits_more: bool,
+    said: str,
+) -> None:
+    """A plan so many times as dear as the chosen one, with a bound so far below it."""
+    inquiry = Inquiry.of(Scenario.model_validate(SCENARIO), few)
+    answer = solved(inquiry)
+    chosen = read_back(answer)
+    usd = None if found is None else float(chosen.monthly_cost_usd) * found
+    cut_short = {"outcome": "unproven" if found is None else "feasible", "ended_by": "time limit"}
+    solution = replace(answer.solution, **cut_short, cost_usd_per_month=usd, relative_gap=gap)
+    monkeypatch.setattr(alternatives, "solved_for_least_cost", lambda *_: replace(answer, solution=solution))
+    row = compared("other", "with another", chosen, lambda: inquiry, admits_more=admits_more)
+    assert row.outcome == said
+    assert ("at most" in row.text) == (said == "feasible")
+
+
+def test_one_comparison_leaves_time_for_those_behind_it(few: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = read_back(solved(Inquiry.of(Scenario.model_validate(SCENARIO), few)))
+    asked = replace(Inquiry.of(Scenario.model_validate(SCENARIO), few, Clock(work_limit=1000)), insists=False)
+    own: list[int | None] = []
+
+    def spends_all(inquiry: Inquiry, *_: object) -> Answer:
+        own.append(left := inquiry.clock.left_work())
+        inquiry.clock.spend(left or 0)
+        raise LimitReached("work limit")
+
+    monkeypatch.setattr(alternatives, "solved_for_least_cost", spends_all)
+    rows = [compared("other", "with another", chosen, lambda: asked) for _ in range(3)]
+    assert [row.outcome for row in rows] == ["unproven"] * 3
+    assert own == [250, 188, 141]
 
 
 def test_what_a_lost_instance_costs_is_the_cheapest_plan_that_survives_it(few: Catalogs) -> None:

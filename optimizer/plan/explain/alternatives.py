@@ -25,7 +25,7 @@ from optimizer.performance.uncertainty.evidence import unmeasured
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import left_with
 from optimizer.plan.question.simplifying import simplified
-from optimizer.plan.question.solving import less_than, solved, solved_for_least_cost
+from optimizer.plan.question.solving import less_than, solved_for_least_cost
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
@@ -38,11 +38,17 @@ FAST_TTFT_MS = 100.0
 NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unproven": "feasible"}
 """What it says of a known plan that none cheaper was found."""
 
+SHARE_OF_ONE: Final = 0.25
+"""Of what is left of a limit, for one comparison: one that takes long leaves time for those behind it."""
+
+LARGEST_GAP_SHOWN: Final = 0.25
+"""Of a plan that a limit left unproven, which is told as what the comparison costs at most."""
+
 _WHAT_RUNS = attrgetter("engine", "model", "gpu", "precision", "tensor_parallel", "pipeline_parallel")
 
 
 def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
-    """The cheapest plans without the chosen GPUs, providers, precisions, and without what nobody measured.
+    """The cheapest plans of one configuration, and without the chosen GPUs, providers, precisions, or estimates.
 
     They are asked for without the budget, as the rule of thumb is: what is too dear is of interest, too.
     A plan without machines has none of these to leave out, so nothing is compared then. The inquiry may be narrowed
@@ -51,6 +57,10 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     """
     if not chosen.deployments:
         return
+    workloads = len(inquiry.scenario.workloads)
+    if len(chosen.deployments) > workloads and not inquiry.close_enough:
+        uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
+        yield compared("configurations", "with one configuration per workload", chosen, uniform)
     gpus = sorted({d.gpu for d in chosen.deployments})
     yield compared("gpu", f"without {', '.join(gpus)}", chosen, lambda: inquiry, _without(inquiry, "gpu", gpus))
     providers = sorted({d.provider for d in chosen.deployments})
@@ -66,10 +76,6 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     if any(d.provenance.price_confidence != "listed" for d in chosen.deployments if d.provider != OWNED):
         stated = partial(inquiry.under_policy, price_confidence=("listed",))
         yield compared("listed", "at listed prices alone", chosen, stated)
-    workloads = len(inquiry.scenario.workloads)
-    if len(chosen.deployments) > workloads and not inquiry.close_enough:
-        uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
-        yield compared("configurations", "with one configuration per workload", chosen, uniform)
     if any(d.pool == MIXED for d in chosen.deployments):
         apart = partial(inquiry.under_policy, mix_classes=False)
         yield compared("mix_classes", "with every replica in a mix that was predicted", chosen, apart)
@@ -226,11 +232,33 @@ def compared(
     at_most: bool = False,
 ) -> Alternative:
     """An alternative beside the chosen plan, predicted if it must be, solved, and told as `told` says."""
+    known_usd = float(chosen.monthly_cost_usd) if admits_more else None
     try:
-        answer = solved(asked(), keep, float(chosen.monthly_cost_usd) if admits_more else None)
+        inquiry = asked()
+        answer = _as_far_as_time_goes(replace(inquiry, clock=inquiry.clock.share(SHARE_OF_ONE)), keep, known_usd)
     except LimitReached as reached:
         return without_plan(kind, change, "unproven", f"not compared, {reached}")
     return told(kind, change, chosen, answer, admits_more=admits_more, at_most=at_most)
+
+
+def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
+    """The simplest plan that is as good as cheapest, or the best that was found in time: so much is due at most.
+
+    Raises:
+        LimitReached: what was found in time says too little: none, none cheaper than a known plan that is still to be
+            had, or where none is known one that may be far above the cheapest.
+    """
+    known = None if known_usd is None else less_than(known_usd)
+    cheapest = solved_for_least_cost(replace(inquiry, settles=True), keep, known)
+    found = cheapest.solution
+    if found.ended_by is None or found.outcome in ("optimal", "infeasible"):
+        return simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, settles=False)), keep, known_usd)
+    if found.cost_usd_per_month is None or found.relative_gap is None:
+        raise LimitReached(found.ended_by)
+    says_much = found.relative_gap <= LARGEST_GAP_SHOWN if known_usd is None else found.cost_usd_per_month < known_usd
+    if not says_much:
+        raise LimitReached(found.ended_by)
+    return replace(cheapest, simplicity_proven=False)
 
 
 def told(

@@ -155,6 +155,8 @@ class Inquiry:
     """Told USD a month of the best plan, where there is one, and what no plan undercuts."""
     insists: bool = True
     """Whether an answer is wanted at any rate, a simple plan at least; else a limit raises `LimitReached`."""
+    settles: bool = False
+    """Whether a plan that a limit left unproven will do where nobody insists."""
     falls_back: bool = True
     """Whether a simple plan stands in for a search that was cut short; it is looked for once, in the first program."""
     close_enough: bool = False
@@ -276,7 +278,8 @@ class Inquiry:
             at_any_rate=self.insists and self.falls_back,
             proof=self.proves and not self.close_enough,
         )
-        if solution.ended_by is not None and not self.insists and solution.outcome not in ("optimal", "infeasible"):
+        settled = ("optimal", "infeasible", "feasible") if self.settles else ("optimal", "infeasible")
+        if solution.ended_by is not None and not self.insists and solution.outcome not in settled:
             raise LimitReached(solution.ended_by)
         return Answer(self, formulation, solution)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
-from optimizer.base.clock import Clock
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.performance.candidates.mixes import with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
@@ -209,7 +209,12 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
     plain = None
     if known_usd is None:
         plain = replace(inquiry.apart(), clock=inquiry.clock.share(SHARE_WITHOUT_MIXING)).solved_once(keep)
-    best = held(replace(inquiry, falls_back=False), keep, plain, known_usd)
+    try:
+        best = held(replace(inquiry, falls_back=False), keep, plain, known_usd)
+    except LimitReached as reached:
+        if plain is None or plain.solution.cost_usd_per_month is None or not inquiry.settles:
+            raise
+        return replace(plain, solution=plain.solution.above(0.0, reached.limit))
     nothing_known = best.solution.cost_usd_per_month is None and known_usd is None
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
     if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):
