@@ -17,6 +17,7 @@ from optimizer.plan.explain.alternatives import (
 )
 from optimizer.plan.explain.binding import deciding, requirements, with_deciding
 from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
+from optimizer.plan.explain.comparing import compared
 from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
@@ -57,17 +58,21 @@ def explained(
     """
     inquiry = beside.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
-    promises = insurance(inquiry, bought)
+    insured = insurance(inquiry)
+    promises = dict(zip(insured, *compared(bought, insured.values()), strict=True))
     measured = requirements(scenario, inquiry.catalogs, bought)
     fields, limit = until_limit(deciding(few, bought, measured, promises))
     limits = with_deciding(measured, fields)
     unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
-    others = list(next_best(unbudgeted, bought))
-    offered = [*promises.values(), *opportunities(inquiry, bought), *central_prediction(few, bought)]
-    untold = list(unpublished(inquiry, bought))
-    offered += untold
     also = list(by_api(inquiry, bought))
-    rules = list(rule_of_thumb(unbudgeted, bought))
+    others, more, untold, rules = compared(
+        bought,
+        next_best(unbudgeted, bought),
+        (*opportunities(inquiry), *central_prediction(few)),
+        unpublished(inquiry),
+        rule_of_thumb(unbudgeted),
+    )
+    offered = [*promises.values(), *more, *untold]
     also += availability(replace(unbudgeted, close_enough=True), few.clock.share(SHARE_OF_AVAILABILITY), bought)
     uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
     week = None if _proven(answer) else answer.formulation.periods
@@ -76,12 +81,12 @@ def explained(
         binding=[item for item in limits if item.binding],
         requirements=limits,
         alternatives=sorted(
-            _within(scenario, _compared(others)),
+            _within(scenario, _in_time(others)),
             key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd),
         ),
-        opportunities=_compared(offered),
-        also_priced=tuple(_compared(also)),
-        baselines=_within(scenario, _compared(rules)),
+        opportunities=_in_time(offered),
+        also_priced=tuple(_in_time(also)),
+        baselines=_within(scenario, _in_time(rules)),
         rejected=counts.rejected,
         nearest_misses=[],
         conflict=[],
@@ -101,7 +106,7 @@ def explained(
     )
 
 
-def _compared(found: Sequence[Alternative]) -> list[Alternative]:
+def _in_time(found: Sequence[Alternative]) -> list[Alternative]:
     return [item for item in found if item.outcome != "unproven"]
 
 

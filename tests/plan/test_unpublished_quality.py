@@ -11,6 +11,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.avoided import avoided
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
+from optimizer.plan.explain.comparing import compared
 from optimizer.plan.explain.unpublished import savings, unpublished
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Inquiry
@@ -33,7 +34,8 @@ def asked(catalogs: Catalogs, workload: dict[str, Any], **policy: Any) -> Inquir
 def test_each_unpublished_precision_is_priced_as_if_it_alone_were_accepted(few: Catalogs) -> None:
     inquiry = asked(few, UNPUBLISHED)
     bought = proven(inquiry)
-    rows = {row.change: row for row in unpublished(inquiry, bought)}
+    (found,) = compared(bought, unpublished(inquiry))
+    rows = {row.change: row for row in found}
     assert quality_share(few, "gemma-3-27b", "fp8") is None
     for precision in ("fp8", "int4"):
         accepting = UNPUBLISHED | {"unknown_quality": "accept"}
@@ -54,12 +56,12 @@ def test_each_unpublished_precision_is_priced_as_if_it_alone_were_accepted(few: 
 @pytest.mark.parametrize("own", [{"min_quality": None}, {"unknown_quality": "accept"}])
 def test_nothing_is_priced_where_nothing_is_kept_out(own: dict[str, Any], few: Catalogs) -> None:
     inquiry = asked(few, UNPUBLISHED | own)
-    assert list(unpublished(inquiry, proven(inquiry))) == []
+    assert list(unpublished(inquiry)) == []
 
 
 def test_a_precision_that_was_published_is_not_called_unpublished(few: Catalogs) -> None:
     inquiry = asked(few, CHAT | {"min_quality": 0.9})
-    priced = {row.change for row in unpublished(inquiry, proven(inquiry))}
+    priced = {row.change for row in unpublished(inquiry)}
     assert quality_share(few, "llama-3.1-8b", "fp8") is not None
     assert not any(change.startswith("accepting fp8 without published quality") for change in priced)
 
@@ -87,7 +89,7 @@ def test_an_unknown_worst_benchmark_is_treated_as_an_unknown_mean(unknown: str, 
 
 def test_accepting_an_unpublished_worst_benchmark_is_priced(few: Catalogs) -> None:
     inquiry = asked(few, CHAT | {"model": "gemma-2-2b", "min_quality_worst": 0.9})
-    rows = [row.change for row in unpublished(inquiry, proven(inquiry))]
+    rows = [row.change for row in unpublished(inquiry)]
     assert any(change.startswith("accepting fp8 without published quality") for change in rows)
 
 
@@ -133,7 +135,7 @@ def test_without_a_floor_few_bits_serve_where_models_of_its_size_speak_for_them(
 
 def test_rows_beside_a_plan_say_what_models_of_its_size_keep(few: Catalogs) -> None:
     inquiry = asked(few, UNPUBLISHED)
-    rows = [row.change for row in unpublished(inquiry, proven(inquiry))]
+    rows = [row.change for row in unpublished(inquiry)]
     assert "accepting fp8 without published quality (models of its size: 0.983 to 1.008)" in rows
 
 

@@ -13,9 +13,10 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain import alternatives
-from optimizer.plan.explain.alternatives import availability, compared, told
+from optimizer.plan.explain import comparing
+from optimizer.plan.explain.alternatives import availability
 from optimizer.plan.explain.breakpoints import price_breakpoints
+from optimizer.plan.explain.comparing import SideQuestion, compared, told
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.question.solving import solved
@@ -174,7 +175,7 @@ def test_what_more_would_save_is_what_a_search_that_knows_no_plan_finds(few: Cat
     answer = solved(Inquiry.of(Scenario.model_validate(SCENARIO), few))
     chosen, beside = read_back(answer), answer.inquiry.beside_a_plan(Clock(), answer.complexity).for_comparison()
     asked = beside.under_policy(**wider)
-    from_below = compared("wider", "with more", chosen, lambda: asked, admits_more=True)
+    ((from_below,),) = compared(chosen, [SideQuestion("wider", "with more", lambda: asked, admits_more=True)])
     assert from_below == told("wider", "with more", chosen, solved(asked), admits_more=True)
 
 
@@ -198,13 +199,15 @@ def test_what_time_leaves_unproven_is_told_as_at_most_where_that_says_much(
     usd = None if found is None else float(chosen.monthly_cost_usd) * found
     cut_short = {"outcome": "unproven" if found is None else "feasible", "ended_by": "time limit"}
     solution = replace(answer.solution, **cut_short, cost_usd_per_month=usd, relative_gap=gap)
-    monkeypatch.setattr(alternatives, "solved_for_least_cost", lambda *_: replace(answer, solution=solution))
-    row = compared("other", "with another", chosen, lambda: inquiry, admits_more=admits_more)
+    monkeypatch.setattr(comparing, "solved_for_least_cost", lambda *_: replace(answer, solution=solution))
+    ((row,),) = compared(chosen, [SideQuestion("other", "with another", lambda: inquiry, admits_more=admits_more)])
     assert row.outcome == said
     assert ("at most" in row.text) == (said == "feasible")
 
 
-def test_one_comparison_leaves_time_for_those_behind_it(few: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_leaves_time_for_those_behind_it_and_is_tried_again_at_the_end(
+    few: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chosen = read_back(solved(Inquiry.of(Scenario.model_validate(SCENARIO), few)))
     asked = replace(Inquiry.of(Scenario.model_validate(SCENARIO), few, Clock(work_limit=1000)), insists=False)
     own: list[int | None] = []
@@ -214,10 +217,11 @@ def test_one_comparison_leaves_time_for_those_behind_it(few: Catalogs, monkeypat
         inquiry.clock.spend(left or 0)
         raise LimitReached("work limit")
 
-    monkeypatch.setattr(alternatives, "solved_for_least_cost", spends_all)
-    rows = [compared("other", "with another", chosen, lambda: asked) for _ in range(3)]
-    assert [row.outcome for row in rows] == ["unproven"] * 3
-    assert own == [250, 188, 141]
+    monkeypatch.setattr(comparing, "solved_for_least_cost", spends_all)
+    question = SideQuestion("other", "with another", lambda: asked)
+    one, other = compared(chosen, [question] * 2, [question])
+    assert [row.outcome for row in (*one, *other)] == ["unproven"] * 3
+    assert own == [250, 188, 141, 211, 105, 53], "a quarter of what is left each, then halves of it"
 
 
 def test_what_a_lost_instance_costs_is_the_cheapest_plan_that_survives_it(few: Catalogs) -> None:

@@ -11,6 +11,7 @@ from support.scenarios import with_policy
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.explain.alternatives import next_best
+from optimizer.plan.explain.comparing import compared
 from optimizer.plan.grounds.exposure import exposure
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
@@ -67,7 +68,7 @@ def test_a_plan_on_estimates_stands_beside_the_cheapest_one_on_what_was_measured
 ) -> None:
     """It is the plan of the policy that rejects estimates, and rests on none."""
     assert any(d.provenance.performance == "estimated" for d in plan.deployments)
-    (beside,) = (item for item in next_best(asked, plan) if item.kind == "measured")
+    ((beside,),) = compared(plan, [item for item in next_best(asked, plan) if item.kind == "measured"])
     strict = solved(asked.changed(with_policy(asked.scenario, unmeasured_performance="reject")))
     assert beside.monthly_cost_usd is not None
     assert beside.monthly_cost_usd > plan.monthly_cost_usd

@@ -1,11 +1,10 @@
-"""Other plans beside the chosen one, each solved to its own optimum: next best, opted in, and rules of thumb."""
+"""Which other plans are asked for beside the chosen one: next best, opted in, survivors of a loss, rules of thumb."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import partial
 from operator import attrgetter
-from typing import Final, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -22,32 +21,22 @@ from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.pools import MIXED
 from optimizer.performance.uncertainty.evidence import unmeasured
+from optimizer.plan.explain.comparing import SideQuestion, told, without_plan
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import left_with
 from optimizer.plan.question.simplifying import simplified
 from optimizer.plan.question.solving import less_than, solved_for_least_cost
-from optimizer.plan.readback.outline import outlined
-from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
-from optimizer.plan.record.fields import Outcome
-from optimizer.plan.record.fleet import Outline, PlannedFleet
+from optimizer.plan.record.fleet import PlannedFleet
 
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
-NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unproven": "feasible"}
-"""What it says of a known plan that none cheaper was found."""
-
-SHARE_OF_ONE: Final = 0.25
-"""Of what is left of a limit, for one comparison: one that takes long leaves time for those behind it."""
-
-LARGEST_GAP_SHOWN: Final = 0.25
-"""Of a plan that a limit left unproven, which is told as what the comparison costs at most."""
 
 _WHAT_RUNS = attrgetter("engine", "model", "gpu", "precision", "tensor_parallel", "pipeline_parallel")
 
 
-def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[SideQuestion]:
     """The cheapest plans of one configuration, and without the chosen GPUs, providers, precisions, or estimates.
 
     They are asked for without the budget, as the rule of thumb is: what is too dear is of interest, too.
@@ -60,33 +49,31 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     workloads = len(inquiry.scenario.workloads)
     if len(chosen.deployments) > workloads and not inquiry.close_enough:
         uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
-        yield compared("configurations", "with one configuration per workload", chosen, uniform)
+        yield SideQuestion("configurations", "with one configuration per workload", uniform)
     gpus = sorted({d.gpu for d in chosen.deployments})
-    yield compared("gpu", f"without {', '.join(gpus)}", chosen, lambda: inquiry, _without(inquiry, "gpu", gpus))
+    yield SideQuestion("gpu", f"without {', '.join(gpus)}", lambda: inquiry, _without(inquiry, "gpu", gpus))
     providers = sorted({d.provider for d in chosen.deployments})
     denied = (*inquiry.scenario.policy.providers.deny, *providers)
     lists = inquiry.scenario.policy.providers.model_copy(update={"deny": denied}).model_dump()
-    yield compared(
-        "provider", f"without {', '.join(providers)}", chosen, partial(inquiry.under_policy, providers=lists)
-    )
+    yield SideQuestion("provider", f"without {', '.join(providers)}", partial(inquiry.under_policy, providers=lists))
     precisions = sorted({name for d in chosen.deployments for name in alike_in_quality(d.precision)})
     without = _without(inquiry, "precision", precisions)
-    yield compared("precision", f"without {', '.join(precisions)}", chosen, lambda: inquiry, without)
+    yield SideQuestion("precision", f"without {', '.join(precisions)}", lambda: inquiry, without)
     yield from _measured(inquiry, chosen)
     if any(d.provenance.price_confidence != "listed" for d in chosen.deployments if d.provider != OWNED):
         stated = partial(inquiry.under_policy, price_confidence=("listed",))
-        yield compared("listed", "at listed prices alone", chosen, stated)
+        yield SideQuestion("listed", "at listed prices alone", stated)
     if any(d.pool == MIXED for d in chosen.deployments):
         apart = partial(inquiry.under_policy, mix_classes=False)
-        yield compared("mix_classes", "with every replica in a mix that was predicted", chosen, apart)
+        yield SideQuestion("mix_classes", "with every replica in a mix that was predicted", apart)
 
 
-def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[SideQuestion]:
     """The cheapest plan that rests on no estimate of speed, where the chosen one does."""
     if chosen.hosted or not any(d.provenance.performance == "estimated" for d in chosen.deployments):
         return
     keep = tuple(~unmeasured(inquiry.catalogs, choice.configurations) for choice in inquiry.options)
-    yield compared("measured", "on what was measured", chosen, lambda: inquiry, keep)
+    yield SideQuestion("measured", "on what was measured", lambda: inquiry, keep)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
@@ -96,7 +83,7 @@ def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags,
     )
 
 
-def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+def opportunities(inquiry: Inquiry) -> Iterator[SideQuestion]:
     """What each thing that the policy leaves out by default would save; the inquiry is not narrowed."""
     policy = inquiry.scenario.policy
     asked: list[tuple[str, str, dict[str, object]]] = []
@@ -117,9 +104,9 @@ def opportunities(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         asked.append(("old_prices", years, {"max_price_age_days": None}))
     if SPEED in inquiry.avoided or policy.unmeasured_performance == "reject":
         bolder = replace(inquiry, options=tuple(letting_in(choice, "measured") for choice in inquiry.options))
-        yield compared("unmeasured", "on speeds that nobody measured", chosen, lambda: bolder, admits_more=True)
+        yield SideQuestion("unmeasured", "on speeds that nobody measured", lambda: bolder, admits_more=True)
     for kind, words, changes in asked:
-        yield compared(kind, f"with {words}", chosen, partial(inquiry.under_policy, **changes), admits_more=True)
+        yield SideQuestion(kind, f"with {words}", partial(inquiry.under_policy, **changes), admits_more=True)
 
 
 def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Iterator[Alternative]:
@@ -160,15 +147,15 @@ def _running(inquiry: Inquiry, chosen: PlannedFleet) -> tuple[Flags, ...]:
     )
 
 
-def insurance(inquiry: Inquiry, chosen: PlannedFleet) -> dict[str, Alternative]:
+def insurance(inquiry: Inquiry) -> dict[str, SideQuestion]:
     """What each promise beyond the service levels costs: by the field that makes it, the plan without."""
     asked = [item for item in stated_requirements(inquiry.scenario) if item.requirement.promise]
     priced = {}
     for field, item in {item.requirement.promised_as or item.field: item for item in asked}.items():
         scenario = with_field(inquiry.scenario, field, None if item.requirement.promised_as else item.without)
         words = f"with {item.requirement.promise}{f' of {item.workload}' if item.workload else ''}"
-        priced[field] = compared(
-            field.rpartition(".")[2], words, chosen, partial(inquiry.changed, scenario), admits_more=True
+        priced[field] = SideQuestion(
+            field.rpartition(".")[2], words, partial(inquiry.changed, scenario), admits_more=True
         )
     return priced
 
@@ -177,7 +164,7 @@ def _with(field: str, policy: object, *extra: str) -> dict[str, object]:
     return {field: (*getattr(policy, field), *extra)}
 
 
-def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+def central_prediction(inquiry: Inquiry) -> Iterator[SideQuestion]:
     """What planning on the central prediction would cost: the price of the chosen confidence."""
     confidence = inquiry.scenario.policy.confidence
     if confidence <= CENTRAL_CONFIDENCE:
@@ -185,10 +172,10 @@ def central_prediction(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alter
     policy = inquiry.scenario.policy.model_copy(update={"confidence": CENTRAL_CONFIDENCE})
     bold = partial(inquiry.changed, inquiry.scenario.model_copy(update={"policy": policy}))
     words = f"without the {exactly(confidence * 100)} % margin on predictions"
-    yield compared("confidence", words, chosen, bold, admits_more=True)
+    yield SideQuestion("confidence", words, bold, admits_more=True)
 
 
-def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+def rule_of_thumb(inquiry: Inquiry) -> Iterator[SideQuestion]:
     """The articles' decision rule as a baseline: what a plan under the same requirements costs when following it.
 
     Above 34B parameters a quantized model on H100 or A100; else an H100 where the first token is due within 100 ms;
@@ -200,7 +187,7 @@ def rule_of_thumb(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternativ
         for choice, (_, allowed) in zip(inquiry.options, rules, strict=True)
     )
     words = "; ".join(dict.fromkeys(text for text, _ in rules))
-    yield compared("rule_of_thumb", f"rule of thumb: {words}", chosen, lambda: inquiry, keep)
+    yield SideQuestion("rule_of_thumb", f"rule of thumb: {words}", lambda: inquiry, keep)
 
 
 def _rule(model: Model, choice: WorkloadOptions) -> tuple[str, Callable[[WorkloadOptions, int], bool]]:
@@ -219,99 +206,3 @@ def _on(choice: WorkloadOptions, row: int, *prefixes: str) -> bool:
 
 def _sixteen_bit(choice: WorkloadOptions, row: int) -> bool:
     return choice.configurations[row].precision in SIXTEEN_BIT
-
-
-def compared(
-    kind: str,
-    change: str,
-    chosen: PlannedFleet,
-    asked: Callable[[], Inquiry],
-    keep: Sequence[Flags] | None = None,
-    *,
-    admits_more: bool = False,
-    at_most: bool = False,
-) -> Alternative:
-    """An alternative beside the chosen plan, predicted if it must be, solved, and told as `told` says."""
-    known_usd = float(chosen.monthly_cost_usd) if admits_more else None
-    try:
-        inquiry = asked()
-        answer = _as_far_as_time_goes(replace(inquiry, clock=inquiry.clock.share(SHARE_OF_ONE)), keep, known_usd)
-    except LimitReached as reached:
-        return without_plan(kind, change, "unproven", f"not compared, {reached}")
-    return told(kind, change, chosen, answer, admits_more=admits_more, at_most=at_most)
-
-
-def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
-    """The simplest plan that is as good as cheapest, or the best that was found in time: so much is due at most.
-
-    Raises:
-        LimitReached: what was found in time says too little: none, none cheaper than a known plan that is still to be
-            had, or where none is known one that may be far above the cheapest.
-    """
-    known = None if known_usd is None else less_than(known_usd)
-    cheapest = solved_for_least_cost(replace(inquiry, settles=True), keep, known)
-    found = cheapest.solution
-    if found.ended_by is None or found.outcome in ("optimal", "infeasible"):
-        return simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, settles=False)), keep, known_usd)
-    if found.cost_usd_per_month is None or found.relative_gap is None:
-        raise LimitReached(found.ended_by)
-    says_much = found.relative_gap <= LARGEST_GAP_SHOWN if known_usd is None else found.cost_usd_per_month < known_usd
-    if not says_much:
-        raise LimitReached(found.ended_by)
-    return replace(cheapest, simplicity_proven=False)
-
-
-def told(
-    kind: str,
-    change: str,
-    chosen: PlannedFleet,
-    answer: Answer,
-    *,
-    admits_more: bool = False,
-    at_most: bool = False,
-) -> Alternative:
-    """A solved alternative beside the chosen plan, in facts and one sentence.
-
-    Where the change `admits_more` the chosen plan is still to be had: an answer without a plan knows of none cheaper,
-    and one that is simpler and costs as much or more changes nothing.
-    Where only some plans were looked at it costs that `at_most`.
-    """
-    found = answer.solution.outcome
-    other: Outline = chosen
-    if admits_more and found in NONE_CHEAPER:
-        found = NONE_CHEAPER[found]
-    elif found not in ("optimal", "feasible"):
-        return without_plan(kind, change, found, "no plan meets the scenario")
-    else:
-        other = outlined(answer)
-    if admits_more and other.monthly_cost_usd >= chosen.monthly_cost_usd:
-        other = chosen
-    difference = other.monthly_cost_usd - chosen.monthly_cost_usd
-    summary = summarized(other)
-    outcome: Outcome = "feasible" if at_most else found
-    bounded = "at most " if outcome == "feasible" else ""
-    return Alternative(
-        kind=kind,
-        change=change,
-        outcome=outcome,
-        monthly_cost_usd=other.monthly_cost_usd,
-        difference_usd=difference,
-        summary=summary,
-        text=f"{change}: {bounded}${other.monthly_cost_usd:,.2f} a month ({signed(difference)}), {summary}",
-    )
-
-
-def without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alternative:
-    return Alternative(
-        kind=kind,
-        change=change,
-        outcome=outcome,
-        monthly_cost_usd=None,
-        difference_usd=None,
-        summary="",
-        text=f"{change}: {why}",
-    )
-
-
-def signed(amount: Decimal) -> str:
-    return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"

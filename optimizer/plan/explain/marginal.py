@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.requirements.stated import shown, with_field
-from optimizer.plan.explain.alternatives import NONE_CHEAPER
+from optimizer.plan.explain.comparing import NONE_CHEAPER
 from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.inquiry import Inquiry

@@ -22,22 +22,21 @@ from optimizer.performance.candidates.options import WorkloadOptions, pool_optio
 from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.candidates.selecting import taken
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
-from optimizer.plan.explain.alternatives import compared, without_plan
+from optimizer.plan.explain.comparing import SideQuestion
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import on_offer
 from optimizer.plan.record.explanation import Alternative
-from optimizer.plan.record.fleet import PlannedFleet
 
 KIND = "unknown_quality"
 ACCEPTING = "accepting "
 UNPUBLISHED = " without published quality"
 
 
-def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
+def unpublished(inquiry: Inquiry) -> Iterator[SideQuestion]:
     """The cheapest plan with each such precision, of weights or of the KV cache, that is kept out."""
-    if (limit := inquiry.clock.reached) is not None:
-        change = "accepting precisions without published quality"
-        yield without_plan(KIND, change, "unproven", f"not compared, the {limit} was reached")
+    if inquiry.clock.expired:
+        # one that says in the place of all that there was no time
+        yield SideQuestion(KIND, "accepting precisions without published quality", lambda: inquiry)
         return
     accepting = replace(inquiry, options=tuple(_accepting(inquiry, choice) for choice in inquiry.options))
     unknown = [_unknown(inquiry, choice) for choice in accepting.options]
@@ -45,7 +44,7 @@ def unpublished(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]
         keep = tuple(np.array([names <= {name} for names in rows], dtype=np.bool_) for rows in unknown)
         concerned = [choice for choice, rows in zip(accepting.options, unknown, strict=True) if {name} in rows]
         change = f"{ACCEPTING}{name}{UNPUBLISHED}{_of_its_size(inquiry, concerned, name)}"
-        yield compared(KIND, change, chosen, lambda: accepting, keep)
+        yield SideQuestion(KIND, change, lambda: accepting, keep)
 
 
 def savings(found: Sequence[Alternative]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from optimizer.base.clock import LimitReached
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import told, without_plan
+from optimizer.plan.explain.comparing import told, without_plan
 from optimizer.plan.grounds.second_prices import of_hosted
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved

@@ -1,0 +1,141 @@
+"""Questions beside the chosen plan: each asked in its turn, as far as time goes, and told in facts and one sentence."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final
+
+from optimizer.base.arrays import Flags
+from optimizer.base.clock import LimitReached
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.simplifying import simplified
+from optimizer.plan.question.solving import less_than, solved_for_least_cost
+from optimizer.plan.readback.outline import outlined
+from optimizer.plan.readback.summary import summarized
+from optimizer.plan.record.explanation import Alternative
+from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fleet import Outline, PlannedFleet
+
+NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unproven": "feasible"}
+"""What it says of a known plan that none cheaper was found."""
+
+SHARE_OF_FIRST_TRY, SHARE_OF_SECOND_TRY = 0.25, 0.5
+"""Of what is left of a limit, for one comparison: one that takes long leaves time for those behind it."""
+
+LARGEST_GAP_SHOWN: Final = 0.25
+"""Of a plan that a limit left unproven, which is told as what the comparison costs at most."""
+
+
+@dataclass(frozen=True)
+class SideQuestion:
+    """A question to be asked beside the chosen plan."""
+
+    kind: str
+    change: str
+    asked: Callable[[], Inquiry]
+    """Predicts what must be predicted for it."""
+    keep: Sequence[Flags] | None = None
+    """By entry of the options (P,) which configurations may be used; all, where None."""
+    admits_more: bool = False
+    """Whether the chosen plan is still to be had."""
+
+    def beside(self, chosen: PlannedFleet, share: float) -> Alternative:
+        """Its answer in so much of what is left of a limit, told as `told` says."""
+        known_usd = float(chosen.monthly_cost_usd) if self.admits_more else None
+        try:
+            inquiry = self.asked()
+            own = replace(inquiry, clock=inquiry.clock.share(share))
+            answer = _as_far_as_time_goes(own, self.keep, known_usd)
+        except LimitReached as reached:
+            return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
+        return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more)
+
+
+def compared(chosen: PlannedFleet, *groups: Iterable[SideQuestion]) -> tuple[list[Alternative], ...]:
+    """The answers to groups of questions, all asked in one turn, and those that its share of the time was too short for
+    once more at the end."""
+    asked = [list(group) for group in groups]
+    found = [[question.beside(chosen, SHARE_OF_FIRST_TRY) for question in group] for group in asked]
+    return tuple(
+        [
+            question.beside(chosen, SHARE_OF_SECOND_TRY) if row.outcome == "unproven" else row
+            for question, row in zip(group, rows, strict=True)
+        ]
+        for group, rows in zip(asked, found, strict=True)
+    )
+
+
+def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
+    """The simplest plan that is as good as cheapest, or the best that was found in time: so much is due at most.
+
+    Raises:
+        LimitReached: what was found in time says too little: none, none cheaper than a known plan that is still to be
+            had, or where none is known one that may be far above the cheapest.
+    """
+    known = None if known_usd is None else less_than(known_usd)
+    cheapest = solved_for_least_cost(replace(inquiry, settles=True), keep, known)
+    found = cheapest.solution
+    if found.ended_by is None or found.outcome in ("optimal", "infeasible"):
+        return simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, settles=False)), keep, known_usd)
+    if found.cost_usd_per_month is None or found.relative_gap is None:
+        raise LimitReached(found.ended_by)
+    says_much = found.relative_gap <= LARGEST_GAP_SHOWN if known_usd is None else found.cost_usd_per_month < known_usd
+    if not says_much:
+        raise LimitReached(found.ended_by)
+    return replace(cheapest, simplicity_proven=False)
+
+
+def told(
+    kind: str,
+    change: str,
+    chosen: PlannedFleet,
+    answer: Answer,
+    *,
+    admits_more: bool = False,
+    at_most: bool = False,
+) -> Alternative:
+    """A solved alternative beside the chosen plan, in facts and one sentence.
+
+    Where the change `admits_more` the chosen plan is still to be had: an answer without a plan knows of none cheaper,
+    and one that is simpler and costs as much or more changes nothing.
+    Where only some plans were looked at it costs that `at_most`.
+    """
+    found = answer.solution.outcome
+    other: Outline = chosen
+    if admits_more and found in NONE_CHEAPER:
+        found = NONE_CHEAPER[found]
+    elif found not in ("optimal", "feasible"):
+        return without_plan(kind, change, found, "no plan meets the scenario")
+    else:
+        other = outlined(answer)
+    if admits_more and other.monthly_cost_usd >= chosen.monthly_cost_usd:
+        other = chosen
+    difference = other.monthly_cost_usd - chosen.monthly_cost_usd
+    summary = summarized(other)
+    outcome: Outcome = "feasible" if at_most else found
+    bounded = "at most " if outcome == "feasible" else ""
+    return Alternative(
+        kind=kind,
+        change=change,
+        outcome=outcome,
+        monthly_cost_usd=other.monthly_cost_usd,
+        difference_usd=difference,
+        summary=summary,
+        text=f"{change}: {bounded}${other.monthly_cost_usd:,.2f} a month ({signed(difference)}), {summary}",
+    )
+
+
+def without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alternative:
+    return Alternative(
+        kind=kind,
+        change=change,
+        outcome=outcome,
+        monthly_cost_usd=None,
+        difference_usd=None,
+        summary="",
+        text=f"{change}: {why}",
+    )
+
+
+def signed(amount: Decimal) -> str:
+    return f"{'−' if amount < 0 else '+'}${abs(amount):,.2f}"
