@@ -221,7 +221,7 @@ def test_a_comparison_leaves_time_for_those_behind_it_and_is_tried_again_at_the_
     question = SideQuestion("other", "with another", lambda: asked)
     one, other = compared(chosen, [question] * 2, [question])
     assert [row.outcome for row in (*one, *other)] == ["unproven"] * 3
-    assert own == [250, 188, 141, 211, 105, 53], "a quarter of what is left each, then halves of it"
+    assert own == [400, 240, 144, 108, 54, 27], "two fifths of what is left each, then halves of it"
 
 
 def test_what_a_lost_instance_costs_is_the_cheapest_plan_that_survives_it(few: Catalogs) -> None:

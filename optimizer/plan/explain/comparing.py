@@ -19,7 +19,7 @@ from optimizer.plan.record.fleet import Outline, PlannedFleet
 NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unproven": "feasible"}
 """What it says of a known plan that none cheaper was found."""
 
-SHARE_OF_FIRST_TRY, SHARE_OF_SECOND_TRY = 0.25, 0.5
+SHARE_OF_FIRST_TRY, SHARE_OF_SECOND_TRY = 0.4, 0.5
 """Of what is left of a limit, for one comparison: one that takes long leaves time for those behind it."""
 
 LARGEST_GAP_SHOWN: Final = 0.25
