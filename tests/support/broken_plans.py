@@ -300,6 +300,9 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         "no instances in a period": Broken(
             "office-hours", lambda c: instances(c, lambda t, n: 0 if t == 2 else n), "replicas fit on 0 × "
         ),
+        "fewer instances in a period": Broken(
+            "office-hours", lambda c: instances(c, lambda t, n: max(0, n - 1) if t == 2 else n), " replicas fit on "
+        ),
         "more replicas than fit": Broken(
             "chat-8b", lambda c: replicas(c, lambda _, n: n + 100), "1 of 101 replicas fit on 1 × "
         ),
@@ -343,6 +346,9 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         "too high a load in a period": Broken("office-hours", lambda c: flows(c, 1.2, 2), "of 0.85"),
         "no replicas in a period": Broken(
             "office-hours", lambda c: replicas(c, lambda t, n: 0 if t == 2 else n), "runs at inf of 0.85"
+        ),
+        "fewer replicas in a period": Broken(
+            "office-hours", lambda c: replicas(c, lambda t, n: max(0, n - 1) if t == 2 else n), " of 0.85"
         ),
         "utilization shown lower": Broken(
             "chat-8b", lambda c: first_deployment(c, utilization=0.1), "is shown at its busiest"

@@ -11,36 +11,52 @@ PERCENT_TOLERANCE = 1e-4
 
 def simplicity(claim: Claim, shown: Simplicity) -> Findings:
     """The plan is as simple as it says, simpler than the cheapest, and dearer by no more than is allowed."""
-    fleet, percent = claim.fleet, claim.policy.simplicity_percent
-    providers = {offer.provider for _, offer in claim.bought} | {api.provider for api in fleet.hosted}
-    own = {
+    own, percent = _counted(claim), claim.policy.simplicity_percent
+    for name, count in own.items():
+        yield getattr(shown, name) == count, f"{count} {name}, shown {getattr(shown, name)}"
+    yield claim.same(shown.percent, percent), f"{percent:g} % for simplicity, shown {shown.percent:g}"
+    cheapest, cost = shown.cheapest, claim.fleet.monthly_cost_usd
+    least = cost if cheapest is None else cheapest.monthly_cost_usd
+    yield from _premium(shown, cost - least, least)
+    most = _most_usd(claim, shown, own["configurations"], least)
+    within = cost - least <= most + CENT_TOLERANCE
+    yield within, f"{cost - least:.2f} USD dearer than the cheapest, of at most {most:.2f}"
+    if cheapest is not None and not shown.kept:
+        simpler = _order(shown) < _order(cheapest) or (_order(shown) == _order(cheapest) and cost <= least)
+        yield simpler, "the plan is simpler than the cheapest"
+
+
+def _counted(claim: Claim) -> dict[str, int]:
+    """What there is to operate, from what the plan buys."""
+    fleet = claim.fleet
+    return {
         "configurations": len({(d.workload, setup_of(d)) for d in fleet.deployments}),
-        "providers": len(providers),
+        "providers": len({offer.provider for _, offer in claim.bought} | {api.provider for api in fleet.hosted}),
         "regions": len({(offer.provider, offer.region) for _, offer in claim.bought}),
         "instances": max(
             sum(purchase.schedule[period].instances for purchase in fleet.purchases)
             for period in range(len(fleet.periods))
         ),
     }
-    for name, count in own.items():
-        yield getattr(shown, name) == count, f"{count} {name}, shown {getattr(shown, name)}"
-    yield claim.same(shown.percent, percent), f"{percent:g} % for simplicity, shown {shown.percent:g}"
-    cost, cheapest = fleet.monthly_cost_usd, shown.cheapest
-    least = cost if cheapest is None else cheapest.monthly_cost_usd
-    dearer, most = cost - least, least * Decimal(repr(percent)) / 100
-    if cheapest is not None and percent and not shown.kept:
-        fewer = max(0, cheapest.configurations - own["configurations"])
-        most = max(most, fewer * Decimal(repr(claim.policy.simplicity_usd_per_configuration)))
+
+
+def _premium(shown: Simplicity, dearer: Decimal, least: Decimal) -> Findings:
+    """In USD and in percent of the cheapest."""
     yield abs(dearer - shown.premium_usd) <= CENT_TOLERANCE, f"{dearer:.2f} USD dearer, shown {shown.premium_usd:.2f}"
-    own_percent = float(dearer / least * 100) if least else 0.0
+    percent = float(dearer / least * 100) if least else 0.0
     slack = PERCENT_TOLERANCE + (float(CENT_TOLERANCE / least * 100) if least else 0.0)
-    close = abs(own_percent - shown.premium_percent) <= slack
-    yield close, f"{own_percent:.2f} % dearer, shown {shown.premium_percent:.2f} %"
-    within = dearer <= most + CENT_TOLERANCE
-    yield within, f"{dearer:.2f} USD dearer than the cheapest, of at most {most:.2f}"
-    if cheapest is not None and not shown.kept:
-        simpler = _order(shown) < _order(cheapest) or (_order(shown) == _order(cheapest) and dearer <= 0)
-        yield simpler, "the plan is simpler than the cheapest"
+    close = abs(percent - shown.premium_percent) <= slack
+    yield close, f"{percent:.2f} % dearer, shown {shown.premium_percent:.2f} %"
+
+
+def _most_usd(claim: Claim, shown: Simplicity, configurations: int, least: Decimal) -> Decimal:
+    """What a plan may cost more than the cheapest: a percentage, or dollars for each configuration less."""
+    policy, cheapest = claim.policy, shown.cheapest
+    by_percent = least * Decimal(repr(policy.simplicity_percent)) / 100
+    if cheapest is None or not policy.simplicity_percent or shown.kept:
+        return by_percent
+    fewer = max(0, cheapest.configurations - configurations)
+    return max(by_percent, fewer * Decimal(repr(policy.simplicity_usd_per_configuration)))
 
 
 def _order(counted: Simplicity | Patchwork) -> tuple[int, int, int]:
