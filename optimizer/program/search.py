@@ -16,6 +16,7 @@ from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers
 from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
 from optimizer.program.proof.dominance import undominated
+from optimizer.program.proof.fullest_instance import divides_fullest, search_by_fullest
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
 from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
@@ -99,6 +100,8 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
     state.best_and_bound(known.plan, bound.usd_per_hour)
     if relaxed is not None and len(parts := _one_place_each(problem, keep & can_beat(problem, bound, None, state))) > 1:
         return _search_each(problem, parts, state, known)
+    if divides_fullest(problem):
+        return search_by_fullest(problem, keep, bound, known.plan, state)
     # under a ceiling most programs have no plan at all, which a first one would not show
     if relaxed is None or problem.ceiling.in_force or ready_for_final(problem, keep, bound, state):
         return final_solve(problem, keep, bound, known.plan, state)

@@ -63,6 +63,8 @@ def survive(problem: Problem, variables: Variables) -> Rows:
     blocks = {"carried": _carried(problem, variables), "left": _without_the_lost(problem, variables)}
     if "instance" in problem.limits.survive:
         blocks["spread"] = _spread_over_instances(problem, variables)
+    if problem.fullest.divided:
+        blocks["fullest"] = _without_the_fullest(problem, variables)
     levels = variables.demand_levels
     if len(levels):
         names = demand_names(problem, levels.of)
@@ -151,6 +153,13 @@ def _without_an_instance(problem: Problem, variables: Variables) -> Rows:
         (number, variables.carried, 1.0),
         (levels.of, variables.exposed, -levels.step),
     )
+
+
+def _without_the_fullest(problem: Problem, variables: Variables) -> Rows:
+    """carried >= 1 + least for each demand: as much as a search says that the fullest instance carries at least."""
+    number = np.arange(len(problem.demands))
+    names = [f"fullest|{name}" for name in demand_names(problem, number)]
+    return at_least(names, 1.0 + problem.fullest.least, (number, variables.carried, 1.0))
 
 
 def _may_be_lost(levels: LossLevels, reached: Ints, placed: Ints, names: list[str]) -> Rows:

@@ -97,6 +97,23 @@ class Ceiling:
 
 
 @dataclass(frozen=True, eq=False)
+class FullestInstance:
+    """How much of each demand the fullest instance carries, where a search has divided that; empty where it may be any.
+
+    Attributes:
+        least, most: (D,) shares of a demand.
+    """
+
+    least: Floats = field(default_factory=lambda: np.zeros(0))
+    most: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def divided(self) -> bool:
+        """Whether it is known between what shares it lies."""
+        return bool(len(self.least))
+
+
+@dataclass(frozen=True, eq=False)
 class Traffic:
     """What must be served: request classes over the periods of a month.
 

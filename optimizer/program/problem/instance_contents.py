@@ -20,6 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.program.problem.needed_contents import OfferContents, largest_within, not_replaced
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import held_by_instance, stands_in_force
 
@@ -93,25 +94,33 @@ def places_instances(problem: Problem) -> bool:
 
 
 def instance_contents(problem: Problem) -> InstanceContents:
-    """Every content of every offer; none where it does not matter."""
-    offer, found = problem.candidates.offer, []
-    size, most = problem.candidates.gpus_per_replica, held_by_instance(problem)
-    for o in np.unique(offer).tolist() if places_instances(problem) else []:
-        there = np.flatnonzero(offer == o)
-        counts = _fillings(int(problem.offers.gpus_per_instance[o]), size[there], most[there])
-        found.append((o, there, counts))
-    first = np.cumsum([0, *(len(counts) for _, _, counts in found)])
-    entries = [np.nonzero(counts) for _, _, counts in found]
+    """Every content of every offer that a plan may need; none where it does not matter."""
+    found = _listed(problem)
+    first = np.cumsum([0, *(len(each.counts) for each in found)])
+    entries = [np.nonzero(each.counts) for each in found]
     return InstanceContents(
-        offer=np.repeat([o for o, _, _ in found], np.diff(first)).astype(np.int64),
+        offer=np.repeat([each.offer for each in found], np.diff(first)).astype(np.int64),
         content=np.concatenate([_NOTHING, *(row + start for (row, _), start in zip(entries, first, strict=False))]),
         candidate=np.concatenate(
-            [_NOTHING, *(there[column] for (_, there, _), (_, column) in zip(found, entries, strict=True))]
+            [_NOTHING, *(each.candidates[column] for each, (_, column) in zip(found, entries, strict=True))]
         ),
-        count=np.concatenate(
-            [_NOTHING, *(counts[entry] for (_, _, counts), entry in zip(found, entries, strict=True))]
-        ),
+        count=np.concatenate([_NOTHING, *(each.counts[entry] for each, entry in zip(found, entries, strict=True))]),
     )
+
+
+def _listed(problem: Problem) -> list[OfferContents]:
+    """The contents by offer: all, or those needed where a search has said what the fullest instance carries."""
+    if not places_instances(problem):
+        return []
+    offer, size, most = problem.candidates.offer, problem.candidates.gpus_per_replica, held_by_instance(problem)
+    found = []
+    for o in np.unique(offer).tolist():
+        there = np.flatnonzero(offer == o)
+        counts = _fillings(int(problem.offers.gpus_per_instance[o]), size[there], most[there])
+        found.append(OfferContents(o, there, counts))
+    if not problem.fullest.divided:
+        return found
+    return not_replaced(problem, [largest_within(problem, each, most) for each in found])
 
 
 def _fillings(gpus: int, size: Ints, most: Ints) -> Ints:

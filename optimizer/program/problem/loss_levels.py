@@ -7,7 +7,7 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.program.problem.indices import grouped
 from optimizer.program.problem.instance_contents import InstanceContents
-from optimizer.program.problem.losses import full_rate_shares
+from optimizer.program.problem.losses import shares_at_full_rate
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import most_replicas
 
@@ -48,14 +48,15 @@ NO_LEVELS = LossLevels(_NOTHING, np.zeros(0), _NOTHING, _NOTHING, _NOTHING, _NOT
 
 
 def demand_levels(problem: Problem, contents: InstanceContents) -> LossLevels:
-    """The share of each demand that instances with these contents carry at full rate; none where none must be left."""
+    """The share of each demand that instances with these contents carry at full rate; none where none must be left.
+
+    None either where a search has divided what the fullest instance carries: a row says how much is lost at least.
+    """
     demands = problem.demands
     # (demand, content) -> the share that is lost with it
     lost = np.zeros((len(demands), len(contents)))
-    if "instance" in problem.limits.survive and len(contents):
-        row, candidate, each = full_rate_shares(problem)
-        share = np.zeros((len(demands), len(problem.candidates)))
-        share[row, candidate] = each
+    if "instance" in problem.limits.survive and not problem.fullest.divided and len(contents):
+        share = shares_at_full_rate(problem)
         np.add.at(lost.T, contents.content, (share[:, contents.candidate] * contents.count).T)
     demand, content = np.nonzero(lost)
     return _levels(problem, contents, demand, demands.period[demand], content, lost[demand, content])

@@ -73,10 +73,21 @@ def full_rate_shares(problem: Problem) -> tuple[Ints, Ints, Floats]:
     share = mixes[m,k] rate[c,m] / demand[t,k] for the one mix of c, at most 1: a replica that carries a whole demand is
     enough for it, whatever more it could carry.
     """
+    share = shares_at_full_rate(problem)
+    row, candidate = np.nonzero(share)
+    return row, candidate, share[row, candidate]
+
+
+def shares_at_full_rate(problem: Problem) -> Floats:
+    """(D, C) the same as a table."""
+    return np.minimum(rates_per_demand(problem), 1.0)
+
+
+def rates_per_demand(problem: Problem) -> Floats:
+    """(D, C) the most that one replica at full rate serves of a demand, as a multiple of it."""
     demands, mixes, rate = problem.demands, problem.traffic.mixes, problem.candidates.rate_per_s
     # (class, candidate) -> the most requests/s of the class
     most = np.stack([(rate * mixes[:, k]).max(axis=1, initial=0.0) for k in range(mixes.shape[1])])
     demand_per_s = problem.traffic.demand_per_s[demands.period, demands.request_class]
-    share = most[demands.request_class] / demand_per_s[:, None]
-    row, candidate = np.nonzero(share)
-    return row, candidate, np.minimum(share[row, candidate], 1.0)
+    of_demand: Floats = most[demands.request_class] / demand_per_s[:, None]
+    return of_demand

@@ -11,6 +11,7 @@ from optimizer.program.problem.data import (
     Candidates,
     Ceiling,
     EgressPrices,
+    FullestInstance,
     HostedApis,
     Labels,
     LayoutTerms,
@@ -78,6 +79,7 @@ class Problem:
     billing: Billing = field(default_factory=Billing)
     layouts: LayoutTerms = field(default_factory=LayoutTerms)
     ceiling: Ceiling = field(default_factory=Ceiling)
+    fullest: FullestInstance = field(default_factory=FullestInstance)
     tolls_usd_per_hour: Floats = field(default_factory=lambda: NO_TOLLS)
 
     @cached_property

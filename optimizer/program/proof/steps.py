@@ -154,7 +154,7 @@ def solve_part(
     survives = bool(problem.limits.survive) and not problem.ceiling.in_force
     state.solver = integer_solver(problem.traffic.periods, len(model.linear_constraints.ids), survives)
     # a program of one period that is held to a cost by no row of its own is solved sooner without being told of it
-    told = problem.traffic.periods > 1 or problem.limits.max_monthly_usd is not None
+    told = problem.traffic.periods > 1 or problem.limits.max_monthly_usd is not None or problem.fullest.divided
     cutoff = most_usd_per_hour(problem, state) if told else np.inf
     result = solve_integer(
         model,

@@ -17,6 +17,7 @@ from optimizer.program.formulation.rows import Rows, between, numbered, one_row_
 from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.fullest_instance import alike
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, incumbent_of
 from optimizer.program.solver import integer_solver, solve_integer
 
@@ -71,7 +72,7 @@ class _EqualCost:
 
 def _fewest_gpus(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
     """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
-    equals = _EqualCost(problem, plan, possible)
+    equals = _EqualCost(alike(problem, plan), plan, possible)
     if _one_candidate(equals.part) and possible[plan.used].all():
         return plan
     gpus, share = problem.offers.gpus_per_instance, problem.traffic.share_of_month

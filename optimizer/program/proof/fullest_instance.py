@@ -1,0 +1,191 @@
+"""The cheapest plan that survives the loss of any one instance, by dividing how much the fullest one carries.
+
+What is left after a loss is what all carry less what the fullest instance carries of a demand, which is not linear in
+counts. A program that says so has a binary for each level of each demand, and a relaxation that loses next to nothing:
+an instance that is bought to a tenth is lost to a tenth.
+
+Here a program is told between what shares of each demand the fullest instance carries, `least` and `most`, one such
+box at a time. Its instances have contents within `most`, and all carry 1 + `least` of each demand. Every plan of the
+box does, so what the program's plan costs is a bound of the box. Where that plan carries enough to lose its own fullest
+instance, none in the box costs less, and the box is done. Else it carries 1 + a of some demand, its fullest instance
+m > a, and the box is cut between a and m. Neither half has that plan: in one its instance carries too much, in the
+other all carry too little. The box of the lowest bound is next, and the search ends when that is as high as the best
+plan's cost.
+
+A plan that does not carry enough tells how much an instance of a cheap plan carries: the cheapest one of no fuller
+instances that can lose as much is the first plan, and mostly hard to beat.
+"""
+
+import heapq
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from optimizer.base.arrays import Flags, Floats
+from optimizer.program.formulation.demand import demand_shares
+from optimizer.program.problem.data import FullestInstance
+from optimizer.program.problem.instance_contents import affordable
+from optimizer.program.problem.losses import shares_at_full_rate
+from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.proof.contents_bound import candidates_within
+from optimizer.program.proof.relaxation import Bound
+from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
+from optimizer.program.proof.steps import can_beat, cheaper, most_usd_per_hour, result_of, solve_on
+from optimizer.program.solver import SolverResult, Status
+
+ENOUGH = 1e-6
+"""By how much of a demand what is left may fall short: a solver's tolerance, and what adding up makes of it."""
+
+MOST_DEMANDS = 8
+"""Demands beyond which boxes are too many: a cut says something of one demand alone."""
+
+
+class _Box(NamedTuple):
+    """Plans whose fullest instance carries shares between two of each demand; the order is that of the search."""
+
+    usd_per_hour: float
+    number: int
+    fullest: FullestInstance
+
+
+@dataclass(eq=False)
+class _Boxes:
+    """What is still to be looked at, and what was left.
+
+    Attributes:
+        waiting: A heap.
+        left_usd_per_hour: What no plan undercuts that was left unlooked at in boxes that are done.
+        cut: How many there ever were.
+    """
+
+    waiting: list[_Box] = field(default_factory=list)
+    left_usd_per_hour: float = np.inf
+    cut: int = 0
+
+    def add(self, usd_per_hour: float, fullest: FullestInstance) -> None:
+        heapq.heappush(self.waiting, _Box(usd_per_hour, self.cut, fullest))
+        self.cut += 1
+
+    @property
+    def usd_per_hour(self) -> float:
+        """What no plan of all of them undercuts."""
+        return min(self.left_usd_per_hour, self.waiting[0].usd_per_hour if self.waiting else np.inf)
+
+
+def divides_fullest(problem: Problem) -> bool:
+    """Whether a search may divide what the fullest instance carries: demands are the same all month, and few."""
+    alone = "instance" in problem.limits.survive and not problem.limits.spare_on_other_instances
+    return alone and problem.traffic.periods == 1 and len(problem.demands) <= MOST_DEMANDS
+
+
+def alike(problem: Problem, plan: Incumbent) -> Problem:
+    """The problem of plans of which no instance carries more than this one's fullest, and that can lose as much."""
+    if not divides_fullest(problem):
+        return problem
+    _, lost = _carried_and_lost(problem, plan)
+    return replace(problem, fullest=FullestInstance(lost, lost))
+
+
+def search_by_fullest(
+    problem: Problem, keep: Flags, bound: Bound, known: Incumbent | None, state: SearchState
+) -> SearchResult:
+    """The cheapest plan of all boxes.
+
+    Args:
+        problem: In canonical order.
+        keep: (C,) candidates that no argument has removed.
+        bound: Of the relaxation.
+        known: A plan to begin with.
+        state: Written as the search goes.
+    """
+    with state.phase("final"):
+        best, boxes = _search(problem, keep, bound, known, state)
+    state.eliminated["reduced_cost"] = int((keep & ~can_beat(problem, bound, best, state)).sum())
+    lower, cost = boxes.usd_per_hour, np.inf if best is None else best.usd_per_hour
+    proven = lower >= min(cost, most_usd_per_hour(problem, state)) * (1 - EQUAL_COST)
+    none: Status = "infeasible" if proven else "unproven"
+    status: Status = "optimal" if proven else "feasible"
+    return result_of(problem, keep, bound, SolverResult(none if best is None else status, lower), best, state)
+
+
+def _search(
+    problem: Problem, keep: Flags, bound: Bound, best: Incumbent | None, state: SearchState
+) -> tuple[Incumbent | None, _Boxes]:
+    """The best plan, and the boxes that are left when no other is cheaper or a limit ends the search."""
+    boxes, worth = _Boxes(), _least_usd_per_hour(problem)
+    boxes.add(bound.usd_per_hour, FullestInstance(np.zeros(len(worth)), np.full(len(worth), np.inf)))
+    while boxes.waiting and not state.clock.expired:
+        state.best_and_bound(best, boxes.usd_per_hour)
+        if best is not None and boxes.usd_per_hour >= best.usd_per_hour * (1 - max(state.relative_gap, EQUAL_COST)):
+            break
+        box = heapq.heappop(boxes.waiting)
+        result, plan, left_out = _solved(problem, box.fullest, keep, bound, best, state)
+        boxes.left_usd_per_hour = min(boxes.left_usd_per_hour, left_out)
+        if result.status == "infeasible":
+            continue
+        lower = max(box.usd_per_hour, result.bound)
+        if plan is None:
+            boxes.left_usd_per_hour = min(boxes.left_usd_per_hour, lower)
+            continue
+        carried, lost = _carried_and_lost(problem, plan)
+        short = 1.0 + lost - carried
+        if (short <= ENOUGH).all():
+            best = cheaper(best, plan)
+            if result.status != "optimal":
+                boxes.left_usd_per_hour = min(boxes.left_usd_per_hour, lower)
+            continue
+        if best is None:
+            _, best, _ = _solved(problem, FullestInstance(lost, lost), keep, bound, best, state)
+        for half in _halves(box.fullest, int((short * worth).argmax()), carried - 1.0, lost):
+            boxes.add(lower, half)
+    return best, boxes
+
+
+def _solved(
+    problem: Problem, fullest: FullestInstance, keep: Flags, bound: Bound, best: Incumbent | None, state: SearchState
+) -> tuple[SolverResult, Incumbent | None, float]:
+    """The cheapest plan of a box, and what no plan undercuts that has more contents than a program can."""
+    most = most_usd_per_hour(problem, state)
+    inner = replace(
+        state,
+        progress=None,
+        relative_gap=0.0,
+        cutoff_usd_per_hour=most if best is None else min(most, best.usd_per_hour),
+    )
+    asked, cost = replace(problem, fullest=fullest), bound.with_candidate_usd_per_hour
+    left = keep & can_beat(problem, bound, best, state)
+    listed = affordable(problem, left, cost)
+    part = compacted(asked, listed)
+    needed = stands_in_force(problem)
+    needed[part.candidates[candidates_within(part.problem, inner.cutoff_usd_per_hour, state.clock)]] = True
+    result, plan = solve_on(asked, needed, inner, state.node_limit)
+    state.columns_solved, state.solver = inner.columns_solved, inner.solver
+    return result, plan, float(cost[left & ~listed].min(initial=np.inf))
+
+
+def _carried_and_lost(problem: Problem, plan: Incumbent) -> tuple[Floats, Floats]:
+    """(D,) the share of each demand that all carry at full rate, and the most of it that one instance does."""
+    share = shares_at_full_rate(problem)
+    row, stream, bought = demand_shares(problem, problem.api_streams)
+    carried = share @ plan.replicas[0]
+    np.add.at(carried, row, bought * (plan.api_flow_per_s / problem.api_streams.reach_per_s)[stream])
+    return carried, (plan.placed.replicas @ share.T).max(axis=0, initial=0.0)
+
+
+def _least_usd_per_hour(problem: Problem) -> Floats:
+    """(D,) what it costs at least to carry a demand whole, GPU by GPU; 0 where none is carried."""
+    candidates, offers, share = problem.candidates, problem.offers, shares_at_full_rate(problem)
+    of_gpu = offers.price_usd_per_hour / offers.gpus_per_instance
+    cost = of_gpu[candidates.offer] * candidates.gpus_per_replica
+    least = np.divide(cost, share, out=np.full_like(share, np.inf), where=share > 0).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def _halves(box: FullestInstance, demand: int, may_lose: Floats, lost: Floats) -> list[FullestInstance]:
+    """The box cut between what a plan could lose of a demand and what it does lose."""
+    cut = (max(may_lose[demand], box.least[demand]) + lost[demand]) / 2
+    least, most = box.least.copy(), box.most.copy()
+    least[demand] = most[demand] = cut
+    return [FullestInstance(box.least, most), FullestInstance(least, box.most)]
