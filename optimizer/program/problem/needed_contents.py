@@ -5,7 +5,7 @@ the larger will do, as long as it is within what the fullest instance carries.
 
 A content p of one offer is replaced by q, of the same or another one, where q costs no more, carries no less of any
 demand, at full rate as well as in use, and is no worse in whatever a limit looks at: the traits of the offer, the
-labels of what stands there, its GPUs; and where q can be had without end.
+labels of what stands there, its GPUs; and where q can be had without end or is of the same offer.
 
 Proof, by exchange. Turn every instance with p into one with q, each with what q has room for. Cost does not rise, there
 are as many instances and no more GPUs, at places that are no worse. What p's replicas were sent q's serve, within the
@@ -86,7 +86,9 @@ def not_replaced(problem: Problem, listed: list[OfferContents]) -> list[OfferCon
     for number, each in enumerate(listed):
         replicas[np.ix_(of == number, each.candidates)] = each.counts
     offer = np.array([each.offer for each in listed])[of]
-    kept = _undominated(*_columns(problem, offer, replicas), np.isfinite(problem.offers.available)[offer])
+    # an offer of which only so many can be had replaces none but its own
+    of_offer = np.where(np.isfinite(problem.offers.available), np.arange(len(problem.offers)), -1)[offer]
+    kept = _undominated(*_columns(problem, offer, replicas), offer, of_offer)
     return [
         OfferContents(each.offer, each.candidates, each.counts[kept[of == number]])
         for number, each in enumerate(listed)
@@ -113,14 +115,22 @@ def _columns(problem: Problem, offer: Ints, replicas: Floats) -> tuple[Floats, F
     return np.stack(columns, axis=1), np.round(carried, DECIMALS)
 
 
-def _undominated(no_more: Floats, no_less: Floats, scarce: Flags) -> Flags:
-    """(P,) which rows no other one replaces; of equal ones the first stays."""
+def _undominated(no_more: Floats, no_less: Floats, offer: Ints, only: Ints) -> Flags:
+    """(P,) which rows no other one replaces; of equal ones the first stays.
+
+    Args:
+        no_more: (P, X) what a replacement has no more of.
+        no_less: (P, Y) and no less.
+        offer: (P,) of each row.
+        only: (P,) the offer whose rows alone it may replace; -1 where it may any.
+    """
     order = np.lexsort((-no_less.sum(axis=1), no_more[:, 0]))
-    no_more, no_less, scarce = no_more[order], no_less[order], scarce[order]
+    no_more, no_less, offer, only = no_more[order], no_less[order], offer[order], only[order]
     alive = np.ones(len(order), dtype=np.bool_)
     for number in range(len(order)):
-        if alive[number] and not scarce[number]:
+        if alive[number]:
             worse = (no_more >= no_more[number]).all(axis=1) & (no_less <= no_less[number]).all(axis=1)
+            worse &= (only[number] < 0) | (offer == only[number])
             worse[: number + 1] = False
             alive &= ~worse
     kept = np.zeros(len(order), dtype=np.bool_)

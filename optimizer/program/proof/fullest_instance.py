@@ -42,7 +42,7 @@ MOST_DEMANDS = 8
 """Demands beyond which boxes are too many: a cut says something of one demand alone."""
 
 
-class _Box(NamedTuple):
+class _OpenBox(NamedTuple):
     """Plans whose fullest instance carries shares between two of each demand; the order is that of the search."""
 
     usd_per_hour: float
@@ -60,12 +60,12 @@ class _Boxes:
         cut: How many there ever were.
     """
 
-    waiting: list[_Box] = field(default_factory=list)
+    waiting: list[_OpenBox] = field(default_factory=list)
     left_usd_per_hour: float = np.inf
     cut: int = 0
 
     def add(self, usd_per_hour: float, fullest: FullestInstance) -> None:
-        heapq.heappush(self.waiting, _Box(usd_per_hour, self.cut, fullest))
+        heapq.heappush(self.waiting, _OpenBox(usd_per_hour, self.cut, fullest))
         self.cut += 1
 
     @property

@@ -1,0 +1,124 @@
+"""What the fullest instance carries is divided until a plan is proven: the same as with a binary for every level."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.placements import larger_problem
+from support.promises import faults
+
+from optimizer.base.clock import Clock
+from optimizer.program.problem.data import Candidates, FullestInstance, Limits, Offers, steady_traffic
+from optimizer.program.problem.instance_contents import instance_contents
+from optimizer.program.problem.problem import Problem
+from optimizer.program.proof.contents_bound import candidates_within
+from optimizer.program.proof.fullest_instance import divides_fullest
+from optimizer.program.solve import solve, solve_plainly
+
+FEASIBLE = (0, 1, 3, 5, 8, 12)
+
+
+def boxes_and_cards(price_usd_per_hour: tuple[float, float] = (8.0, 1.5), **limits: object) -> Problem:
+    """A box of four GPUs and single ones; a slow and a fast candidate on the box, a slow one on the single GPU."""
+    return Problem(
+        traffic=steady_traffic(("v/0",), np.array([1.0]), np.eye(1), ("v",)),
+        candidates=Candidates(
+            ids=("box/1", "box/2", "card/1"),
+            offer=np.array([0, 0, 1]),
+            configuration=("a", "b", "a"),
+            engine=("e",) * 3,
+            gpus_per_replica=np.array([1, 2, 1]),
+            rate_per_s=np.array([[0.2], [0.5], [0.2]]),
+            replicas_in_force=np.zeros(3, dtype=np.int64),
+        ),
+        offers=Offers(
+            ids=("box", "card"),
+            price_usd_per_hour=np.array(price_usd_per_hour),
+            gpus_per_instance=np.array([4, 1]),
+            power_kw=np.ones(2),
+            carbon_kg_per_hour=np.ones(2),
+            available=np.full(2, np.inf),
+            provider=("p", "p"),
+            region=("r", "r"),
+            gpu=("g", "g"),
+            spot=np.zeros(2, dtype=np.bool_),
+            always_paid=np.zeros(2, dtype=np.bool_),
+        ),
+        limits=Limits(1.0, survive=("instance",), **limits),  # type: ignore[arg-type]
+    )
+
+
+def held(problem: Problem) -> set[tuple[int, ...]]:
+    """What may stand on one instance: replicas of each candidate."""
+    contents = instance_contents(problem)
+    counts = np.zeros((len(contents), len(problem.candidates)), dtype=int)
+    counts[contents.content, contents.candidate] = contents.count
+    return {tuple(row) for row in counts.tolist()}
+
+
+def carrying(problem: Problem, least: float, most: float) -> Problem:
+    return replace(problem, fullest=FullestInstance(np.array([least]), np.array([most])))
+
+
+@pytest.mark.parametrize("seed", FEASIBLE)
+def test_the_cheapest_plan_is_that_of_a_program_with_every_level(seed: int) -> None:
+    problem = larger_problem(seed)
+    found, plain = solve(problem), solve_plainly(problem)
+    assert divides_fullest(problem)
+    assert found.outcome == plain.outcome
+    if plain.cost_usd_per_month is not None:
+        assert found.cost_usd_per_month == pytest.approx(plain.cost_usd_per_month, rel=1e-6)
+        assert not faults(problem, found)
+
+
+def test_some_of_them_have_a_plan_and_some_have_none() -> None:
+    outcomes = {solve(larger_problem(seed)).outcome for seed in FEASIBLE}
+    assert outcomes == {"optimal", "infeasible"}
+
+
+def test_of_contents_the_largest_that_carry_no_more_are_listed() -> None:
+    problem = replace(boxes_and_cards(), limits=Limits(1.0, survive=("instance",), max_replicas=(("v", 9),)))
+    assert held(problem) == {
+        (1, 0, 0),
+        (2, 0, 0),
+        (3, 0, 0),
+        (4, 0, 0),
+        (0, 1, 0),
+        (1, 1, 0),
+        (2, 1, 0),
+        (0, 2, 0),
+        (0, 0, 1),
+    }
+    assert held(carrying(problem, 0.0, np.inf)) == {(4, 0, 0), (2, 1, 0), (0, 2, 0), (0, 0, 1)}
+    assert held(carrying(problem, 0.0, 0.6)) == {(3, 0, 0), (0, 1, 0), (0, 0, 1)}
+
+
+def test_a_content_that_another_one_replaces_is_left_out() -> None:
+    assert held(carrying(boxes_and_cards(), 0.0, np.inf)) == {(0, 2, 0), (0, 0, 1)}
+    cheap_box = boxes_and_cards(price_usd_per_hour=(1.0, 1.5))
+    # four GPUs where one stood are more, and there may be a limit on them
+    assert held(carrying(cheap_box, 0.0, np.inf)) == {(0, 2, 0), (0, 0, 1)}
+    # two configurations are told apart under a limit on them
+    few = boxes_and_cards(max_distinct_configurations=1)
+    assert held(carrying(few, 0.0, np.inf)) == {(4, 0, 0), (0, 2, 0), (0, 0, 1)}
+
+
+def test_a_scarce_offer_replaces_no_other() -> None:
+    problem = boxes_and_cards()
+    twins = replace(
+        problem,
+        offers=replace(problem.offers, gpus_per_instance=np.array([4, 4]), price_usd_per_hour=np.array([1.0, 8.0])),
+        candidates=replace(problem.candidates, offer=np.array([0, 0, 1]), rate_per_s=np.array([[0.2], [0.5], [0.2]])),
+    )
+    assert held(carrying(twins, 0.0, np.inf)) == {(0, 2, 0)}
+    scarce = replace(twins, offers=replace(twins.offers, available=np.array([1.0, np.inf])))
+    assert held(carrying(scarce, 0.0, np.inf)) == {(0, 2, 0), (0, 0, 4)}
+
+
+def test_candidates_that_no_plan_within_a_cost_has_are_left_out() -> None:
+    """Six cards at 1.5 carry 1.2 for 9.0 USD/h; a box for 8.0 that carries 1.0 needs another one beside it."""
+    problem = carrying(boxes_and_cards(), 0.2, np.inf)
+    assert candidates_within(problem, np.inf, Clock()).tolist() == [False, True, True]
+    assert candidates_within(problem, 9.0, Clock()).tolist() == [False, False, True]
+    assert not candidates_within(problem, 8.9, Clock()).any()
+    assert not candidates_within(carrying(boxes_and_cards(), 0.2, 0.1), np.inf, Clock()).any()
