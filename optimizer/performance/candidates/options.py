@@ -35,6 +35,7 @@ from optimizer.performance.candidates.quality import qualities
 from optimizer.performance.candidates.triangulation import Simplex
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, KNOWN_ANYWAY
 from optimizer.performance.market.market import Market, permitted
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
@@ -183,6 +184,40 @@ def names_of_joined(variant: Variant) -> tuple[str, ...]:
     return tuple("+".join(classes[k].name for k in group) for group in groups_of(variant.workload) if len(group) > 1)
 
 
+@dataclass(frozen=True, eq=False)
+class _LookedUp:
+    """What is known of configurations (P,) before any rate is predicted.
+
+    Attributes:
+        configurations: In their order.
+        anywhere: Where each could be held, whatever the distance.
+        setup: Their constants.
+        memory: What each takes and has.
+        quality: What is known of it, None where nobody published it.
+    """
+
+    configurations: tuple[Configuration, ...]
+    anywhere: Categorical[Kind]
+    setup: Setup
+    memory: MemoryUse
+    quality: tuple[QualityEstimate | None, ...]
+
+    def failed_at_any_rate(self, workload: Workload, policy: Policy, catalogs: Catalogs) -> dict[str, Flags]:
+        """(P,) by criterion, what no rate would change."""
+        configurations, setup = self.configurations, self.setup
+        failed = fixed_failures(configurations, workload, policy, catalogs, self.quality)
+        longest = np.array([float(item.longest_tokens) for item in workload.classes()])
+        room = self.memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
+        measured = pipeline_measured(catalogs, configurations)
+        failed["pipeline"] = needless_stages(configurations, self.anywhere, room & ~failed["divisibility"], measured)
+        if policy.unmeasured_performance == "reject":
+            failed["measured"] = unmeasured(catalogs, configurations)
+        if workload.unknown_quality == "reject" and not workload.has_quality_floor:
+            failed["published"] = np.array([estimate is None for estimate in self.quality], dtype=np.bool_)
+        failed["engine_calibrated"] = ~setup.constants.known
+        return failed
+
+
 def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
     """Each configuration is looked up once, then stands in a row for each distance at which an offer could hold it."""
     workload = variant.workload
@@ -191,16 +226,8 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     setup, slower = gather(catalogs, configurations), margins(catalogs, configurations, policy.confidence)
     quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
     memory = memory_use(setup)
-    fixed = fixed_failures(configurations, workload, policy, catalogs, quality)
-    longest = np.array([float(item.longest_tokens) for item in workload.classes()])
-    room = memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
-    measured = pipeline_measured(catalogs, configurations)
-    fixed["pipeline"] = needless_stages(configurations, anywhere, room & ~fixed["divisibility"], measured)
-    if policy.unmeasured_performance == "reject":
-        fixed["measured"] = unmeasured(catalogs, configurations)
-    if workload.unknown_quality == "reject" and not workload.has_quality_floor:
-        fixed["published"] = np.array([estimate is None for estimate in quality], dtype=np.bool_)
-    fixed["engine_calibrated"] = ~setup.constants.known
+    known = _LookedUp(configurations, anywhere, setup, memory, quality)
+    fixed = known.failed_at_any_rate(workload, policy, catalogs)
     rows, kind = told_apart_by_distance(anywhere, offers, distance_ms)
     network = kind.by_row([each.network_ms for each in kind.categories])
     allowed = permitted(workload, offers) & ~np.isnan(distance_ms)

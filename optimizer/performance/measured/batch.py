@@ -1,7 +1,7 @@
 """`optimizer predict --batch`: a table of deployments in, the same table with predictions out."""
 
 from statistics import NormalDist
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -105,25 +105,42 @@ def _predicted(
     known = own.measured if seen is None else seen.rows | own.measured
     columns: dict[str, Names] = {"pred_source": np.where(known, "measured", source)}
     values, loads, utilization = _values(found, table, rows, own)
+    around = _Intervals(calibration, loads, table.names["engine"][rows], missing, guessed, own, foreign)
     output_tokens = table.numbers["output_tokens"][rows]
     per_request = {"pred_output_tok_s": output_tokens, "pred_request_throughput": np.ones(len(rows))}
     for name, metric in PREDICTIONS.items():
-        width = half_width(calibration, metric, loads, table.names["engine"][rows], missing[metric], guessed)
-        left = own.widths(metric, loads)
-        width = width * left if foreign else narrowed(calibration, metric, width, left)
-        if (TAIL, name) in calibration.position:
-            width = np.hypot(width, calibration.lookup(TAIL, name))
-        low, high = bounds(calibration, metric, loads, values[name], width)
+        low, high = around.ends(name, metric, values[name])
         if name in per_request:
             low, high = _as_they_arrive(found, utilization, values[name], (low, high), per_request[name])
         if seen is not None and name in LOOKED_UP:
-            per = table.numbers["output_tokens"][rows] if name == "pred_request_throughput" else np.ones(len(rows))
+            per = output_tokens if name == "pred_request_throughput" else np.ones(len(rows))
             noise = calibration.lookup(REPEAT_NOISE, metric)
             near = seen.narrowed(metric, values[name], (low, high), noise, per)
             # one's own says more of it than somebody else's at the same point
             low, high = np.where(own.measured, (low, high), near)
         columns |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
     return columns
+
+
+class _Intervals(NamedTuple):
+    """What the width of an interval follows from, row by row: how far from evidence each stands, and its load."""
+
+    calibration: Calibration
+    loads: list[str]
+    engines: Names
+    missing: Missing
+    guessed: Flags
+    own: OwnPredictions
+    foreign: bool
+
+    def ends(self, name: str, metric: str, value: Floats) -> tuple[Floats, Floats]:
+        """The ends of the interval around one predicted column, a percentile's wider than its metric's."""
+        calibration, left = self.calibration, self.own.widths(metric, self.loads)
+        width = half_width(calibration, metric, self.loads, self.engines, self.missing[metric], self.guessed)
+        width = width * left if self.foreign else narrowed(calibration, metric, width, left)
+        if (TAIL, name) in calibration.position:
+            width = np.hypot(width, calibration.lookup(TAIL, name))
+        return bounds(calibration, metric, self.loads, value, width)
 
 
 def _as_they_arrive(

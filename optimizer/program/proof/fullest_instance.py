@@ -171,7 +171,8 @@ def _carried_and_lost(problem: Problem, plan: Incumbent) -> tuple[Floats, Floats
     row, stream, bought = demand_shares(problem, problem.api_streams)
     carried = share @ plan.replicas[0]
     np.add.at(carried, row, bought * (plan.api_flow_per_s / problem.api_streams.reach_per_s)[stream])
-    return carried, (plan.placed.replicas @ share.T).max(axis=0, initial=0.0)
+    standing = plan.placed.replicas.reshape(-1, share.shape[1])
+    return carried, (standing @ share.T).max(axis=0, initial=0.0)
 
 
 def _least_usd_per_hour(problem: Problem) -> Floats:
