@@ -14,6 +14,7 @@ from optimizer.performance.candidates.lowering import LoweredRate, others_lowere
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.simplifying import allowed_usd, in_place_of
 from optimizer.plan.question.solving import of_every_hour, of_few_periods
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
@@ -110,6 +111,9 @@ def _further(
         return _raised(answer, min(bound_usd, least_usd)), bought, found
     bound_usd = min(bound_usd, more.solution.cost_usd_per_month)
     other = replace(more, solution=more.solution.above(bound_usd, more.solution.ended_by), simplicity_proven=False)
+    shown_usd = answer.solution.cost_usd_per_month or math.inf
+    if answer.cheapest is not None and shown_usd <= allowed_usd(other, answer.complexity.configurations):
+        return in_place_of(other, answer, proven=False), bought, found
     bought_for_less = read_back(other)
     simulated = _confirmed(asked, bought_for_less)
     as_good = simulated.holds is True or simulated.holds is found.holds

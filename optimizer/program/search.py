@@ -76,7 +76,7 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True, known: 
         keep = undominated(problem)
         state.eliminated["dominance"] = int((~keep).sum())
     streams = keep[problem.streams.server].sum()
-    if len(each := _one_configuration_each(problem, keep)) > 1:
+    if len(each := one_configuration_each(problem, keep)) > 1:
         return _search_in_turn(problem, each, state, known)
     if problem.ceiling.in_force or problem.tolls_usd_per_hour.size:
         # a ceiling adds up over the fleet, and the bound by patterns knows neither of it nor of tolls by period
@@ -137,7 +137,7 @@ def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:
     return [keep & (place == each) for each in np.unique(place[keep]).tolist()]
 
 
-def _one_configuration_each(problem: Problem, keep: Flags) -> list[Flags]:
+def one_configuration_each(problem: Problem, keep: Flags) -> list[Flags]:
     """The same for a week of one workload that a single configuration serves: each plan runs one of them alone.
 
     Changes are counted against what is in force, which stands in every part, so there are none then.

@@ -21,7 +21,7 @@ from optimizer.program.problem.quantities import labels
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState
 from optimizer.program.proof.steps import within_cutoff
-from optimizer.program.search import affordable_candidates
+from optimizer.program.search import affordable_candidates, one_configuration_each
 
 HARDLY_FEWER: Final = ("instances",)
 """Counts of which one less is asked for first, for mostly there is no plan of fewer; of others the fewest are."""
@@ -198,9 +198,13 @@ def _within_cutoff(problem: Problem, state: SearchState) -> tuple[Sorted, Proble
 
 
 def _takes_long(problem: Problem) -> bool:
-    """Whether the first node of the program alone takes longer than a simpler plan is worth."""
-    most = MOST_BILLED_CELLS if problem.has_minimum_billing else MOST_CELLS
-    return problem.traffic.periods > 1 and int(undominated(problem).sum()) * problem.traffic.periods > most
+    """Whether the first node of the program, or of one of its parts, takes longer than a simpler plan is worth."""
+    periods = problem.traffic.periods
+    if periods == 1:
+        return False
+    keep, most = undominated(problem), MOST_BILLED_CELLS if problem.has_minimum_billing else MOST_CELLS
+    parts = one_configuration_each(problem, keep) or [keep]
+    return max(int(part.sum()) for part in parts) * periods > most
 
 
 def _within_budget(problem: Problem, state: SearchState) -> Problem:

@@ -36,6 +36,9 @@ SHARE_WITHOUT_MIXING = 0.5
 EXACT_NODES = 500
 """Where the search over a week of many periods ends, the same on every machine; most end at the first node."""
 
+SHARE_OF_LEAST_COST = 0.7
+"""Of what is left of a limit, for the cheapest plan of a week: a simpler one is looked for after it."""
+
 SHARE_OF_FEW_PERIODS = 0.5
 """Of what is left of a limit, for the first plan of a week."""
 
@@ -52,9 +55,11 @@ def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None, known_usd: flo
     Where a plan is known that is still to be had, with no more to operate than the one `shown`, only cheaper ones are
     looked for: where it stays the best, the answer has none (`infeasible`), which takes bounds to know and few solves.
     """
-    if known_usd is None:
-        return simplified(solved_for_least_cost(inquiry, keep), keep)
-    return simplified(solved_for_least_cost(inquiry, keep, less_than(known_usd)), keep, known_usd)
+    share = SHARE_OF_LEAST_COST if inquiry.over_time and inquiry.simplifies else 1.0
+    less_usd = None if known_usd is None else less_than(known_usd)
+    cheapest = solved_for_least_cost(replace(inquiry, clock=inquiry.clock.share(share)), keep, less_usd)
+    own = replace(cheapest.inquiry, clock=inquiry.clock)
+    return simplified(replace(cheapest, inquiry=own), keep, known_usd)
 
 
 def solved_for_least_cost(
