@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,22 @@ def test_once_two_unlike_configurations_held_less_so_do_the_others() -> None:
     )
     assert others_lowered([one]) == others_lowered([one, twin]) == ()
     assert others_lowered([one, twin, other]) == (LoweredRate("chat", None, 0.8),)
+
+
+def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
+    """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
+    shipped = load_scenario("chat-70b")
+    policy = shipped.policy.model_copy(update={"max_utilization": 1.0})
+    asked = Inquiry.of(shipped.model_copy(update={"policy": policy}), catalogs)
+    found = tried.tried(asked, answered(asked), Clock())
+    assert found.simulation is not None
+    assert found.simulation.holds is True
+    lowered = [{each.gpu for each in item.lowered} for item in found.simulation.rounds]
+    assert lowered == [{"b200"}, {"gh200-96"}]
+    assert [item.others_counted_share for item in found.simulation.rounds] == [{}, {}]
+    (d,) = found.bought.deployments
+    assert (d.gpu, d.replicas) == ("h200-sxm", 3)
+    assert found.bought.monthly_cost_usd == Decimal("5037.00")
 
 
 def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:

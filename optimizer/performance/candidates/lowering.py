@@ -46,10 +46,10 @@ class LoweredRate:
 
 
 def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
-    """What is counted on of all other configurations, once two unlike ones held less of a workload than predicted.
+    """What is counted on of all other configurations, where two unlike ones held less of a workload than predicted.
 
-    The prediction is then off for that workload, not for a configuration: the most that any of them held is taken for
-    the rest. Else the next best that nobody simulated would be chosen, and break the same promise.
+    The most that any of them held is taken for the rest. It ends rounds in which the next best that nobody simulated is
+    chosen and breaks the same promise, and costs what a simulation would have let the rest do: see `answers.tried`.
     """
     shares: dict[str, dict[Kin, float]] = {}
     for each in lowered:
