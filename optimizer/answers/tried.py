@@ -79,7 +79,7 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
             break
         if not held:
             break
-        lowered = (*answer.inquiry.lowered, *lowered_rates(held))
+        lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
         others = others_lowered(lowered) if len(rounds) >= ROUNDS_ALONE else ()
         again = _with_less(asked, (first, answer), (*lowered, *others), clock)
         left_no_plan = again.solution.cost_usd_per_month is None

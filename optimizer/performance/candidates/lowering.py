@@ -1,8 +1,10 @@
 """Rates that a simulation found too high: what replicas sustain of a workload, lowered to what they hold."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.setup import Configuration
 
+DIGITS: Final = 4
+"""To which a share is rounded down, so that a plan file states it exactly."""
 LOAD = [criterion.name for criterion in CONFIGURATION_CRITERIA].index("load")
 
 
@@ -38,11 +42,24 @@ class LoweredRate:
         workload: Its name.
         kin: Configurations alike; None for all of which nothing else is known.
         counted_share: Of the rate that formulas predict, of every mix of the workload's classes; 0 where none holds.
+        at_load: Of that, the most that a plan sends a replica, so that this is just what it holds.
     """
 
     workload: str
     kin: Kin | None
     counted_share: float
+    at_load: float
+
+    def counted_at(self, highest_load: float) -> float:
+        """The share under a policy that lets a plan send a replica more or less: what it holds stays what it is."""
+        if highest_load == self.at_load:
+            return self.counted_share
+        return min(rounded_down(self.counted_share * self.at_load / highest_load), 1.0)
+
+
+def rounded_down(share: float) -> float:
+    """A share of so few digits that a plan file states it exactly."""
+    return math.floor(share * 10**DIGITS) / 10**DIGITS
 
 
 def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
@@ -51,16 +68,23 @@ def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
     The most that any of them held is taken for the rest. It ends rounds in which the next best that nobody simulated is
     chosen and breaks the same promise, and costs what a simulation would have let the rest do: see `answers.tried`.
     """
-    shares: dict[str, dict[Kin, float]] = {}
+    known: dict[str, dict[Kin, LoweredRate]] = {}
     for each in lowered:
         if each.kin is not None:
-            shares.setdefault(each.workload, {})[each.kin] = each.counted_share
-    return tuple(LoweredRate(name, None, max(own.values())) for name, own in shares.items() if len(own) > 1)
+            known.setdefault(each.workload, {})[each.kin] = each
+    most = [max(own.values(), key=attrgetter("counted_share")) for own in known.values() if len(own) > 1]
+    return tuple(replace(each, kin=None) for each in most)
 
 
-def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate]) -> WorkloadOptions:
-    """The same candidates, of which some sustain only what a simulation found; of several findings the last counts."""
-    own = {each.kin: each.counted_share for each in lowered if each.workload == options.workload.name}
+def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate], highest_load: float) -> WorkloadOptions:
+    """The same candidates, of which some sustain only what a simulation found; of several findings the last counts.
+
+    Args:
+        options: Of one workload.
+        lowered: What was found.
+        highest_load: The most that the policy lets a plan send a replica, of what it sustains.
+    """
+    own = {each.kin: each.counted_at(highest_load) for each in lowered if each.workload == options.workload.name}
     if not own:
         return options
     otherwise = own.get(None, 1.0)

@@ -1,6 +1,5 @@
 """What replicas are found to hold where a plan breaks a promise: the rate at which a simulation leaves no doubt."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
@@ -9,7 +8,7 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Scenario
-from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of
+from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, rounded_down
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
 from optimizer.plan.simulate.servers import ServedWorkload, services
@@ -18,8 +17,6 @@ from optimizer.plan.verify.claim import Claim, configuration
 
 HALVINGS: Final = 6
 """Of the range below the rate that does not hold."""
-DIGITS: Final = 4
-"""To which a share is rounded down, so that a plan file states it exactly."""
 
 
 def held_rates(
@@ -58,19 +55,24 @@ def held_rates(
     return list(least.values())
 
 
-def lowered_rates(held: Iterable[HeldRate]) -> tuple[LoweredRate, ...]:
-    """The same as candidates are told it."""
+def lowered_rates(held: Iterable[HeldRate], policy: Policy) -> tuple[LoweredRate, ...]:
+    """The same as candidates are told it, found of a plan under that policy."""
+    load = policy.highest_load
     return tuple(
-        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.counted_share)
+        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.counted_share, load)
         for each in held
     )
 
 
-def lowered_in(found: Simulation) -> tuple[LoweredRate, ...]:
-    """All that was lowered for the plan that was simulated last."""
+def lowered_in(found: Simulation, policy: Policy) -> tuple[LoweredRate, ...]:
+    """All that was lowered for the plan under that policy which was simulated last."""
     solved = [item for item in found.rounds if not item.left_no_plan]
-    own = (rate for item in solved for rate in lowered_rates(item.lowered))
-    others = (LoweredRate(name, None, share) for item in solved for name, share in item.others_counted_share.items())
+    own = (rate for item in solved for rate in lowered_rates(item.lowered, policy))
+    others = (
+        LoweredRate(name, None, share, policy.highest_load)
+        for item in solved
+        for name, share in item.others_counted_share.items()
+    )
     return (*own, *others)
 
 
@@ -88,12 +90,7 @@ def _held_alone(
         of_predicted = before.get(own, before.get((own[0], None), 1.0))
         held_per_s = of_sent * running.requests_per_second / running.replicas
         predicted_per_s = running.max_requests_per_second / running.replicas / of_predicted
-        yield own, _held(d, own[1], held_per_s, predicted_per_s, _highest_load(claim.policy))
-
-
-def _highest_load(policy: Policy) -> float:
-    """The most that a plan puts on a replica, of the rate that is counted on: all of it where others may be lost."""
-    return 1.0 if policy.losses or policy.spare_replicas else policy.max_utilization
+        yield own, _held(d, own[1], held_per_s, predicted_per_s, claim.policy.highest_load)
 
 
 def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
@@ -114,7 +111,7 @@ def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
 
 def _held(d: Deployment, of: Kin, held_per_s: float, predicted_per_s: float, highest_load: float) -> HeldRate:
     """What is found, and the share of the predicted rate at which no replica is sent more."""
-    share = math.floor(held_per_s / (predicted_per_s * highest_load) * 10**DIGITS) / 10**DIGITS
+    share = rounded_down(held_per_s / (predicted_per_s * highest_load))
     text = (
         f"{d.workload} on {d.gpus_per_replica}× {d.gpu} {d.precision}: a replica holds {figure(held_per_s)} of the "
         f"{figure(predicted_per_s * highest_load)} requests/s that it was to be sent at most"
