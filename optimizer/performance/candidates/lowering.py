@@ -1,10 +1,9 @@
 """Rates that a simulation found too high: what replicas sustain of a workload, lowered to what they hold."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +13,6 @@ from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.setup import Configuration
 
-DIGITS: Final = 4
-"""To which a share is rounded down, so that a plan file states it exactly."""
 LOAD = [criterion.name for criterion in CONFIGURATION_CRITERIA].index("load")
 
 
@@ -54,12 +51,7 @@ class LoweredRate:
         """The share under a policy that lets a plan send a replica more or less: what it holds stays what it is."""
         if highest_load == self.at_load:
             return self.counted_share
-        return min(rounded_down(self.counted_share * self.at_load / highest_load), 1.0)
-
-
-def rounded_down(share: float) -> float:
-    """A share of so few digits that a plan file states it exactly."""
-    return math.floor(share * 10**DIGITS) / 10**DIGITS
+        return min(self.counted_share * self.at_load / highest_load, 1.0)
 
 
 def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:

@@ -1,5 +1,6 @@
 """What replicas are found to hold where a plan breaks a promise: the rate at which a simulation leaves no doubt."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
@@ -8,7 +9,7 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Scenario
-from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, rounded_down
+from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
 from optimizer.plan.simulate.servers import ServedWorkload, services
@@ -17,6 +18,8 @@ from optimizer.plan.verify.claim import Claim, configuration
 
 HALVINGS: Final = 6
 """Of the range below the rate that does not hold."""
+DIGITS: Final = 4
+"""To which a share is rounded down, so that a plan file states it exactly."""
 
 
 def held_rates(
@@ -111,7 +114,7 @@ def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
 
 def _held(d: Deployment, of: Kin, held_per_s: float, predicted_per_s: float, highest_load: float) -> HeldRate:
     """What is found, and the share of the predicted rate at which no replica is sent more."""
-    share = rounded_down(held_per_s / (predicted_per_s * highest_load))
+    share = math.floor(held_per_s / (predicted_per_s * highest_load) * 10**DIGITS) / 10**DIGITS
     text = (
         f"{d.workload} on {d.gpus_per_replica}× {d.gpu} {d.precision}: a replica holds {figure(held_per_s)} of the "
         f"{figure(predicted_per_s * highest_load)} requests/s that it was to be sent at most"
