@@ -189,12 +189,17 @@ def test_once_two_unlike_configurations_held_less_so_do_the_others() -> None:
     assert others_lowered([one, twin, other]) == (LoweredRate("chat", None, 0.8, 0.85),)
 
 
-def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
-    """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
-    shipped = load_scenario("chat-70b")
+def without_a_reserve(name: str, catalogs: Catalogs) -> tried.SimulatedPlan:
+    """A shipped scenario whose replicas may be sent all that formulas let them, made again until its plan holds."""
+    shipped = load_scenario(name)
     policy = shipped.policy.model_copy(update={"max_utilization": 1.0})
     asked = Inquiry.of(shipped.model_copy(update={"policy": policy}), catalogs)
-    found = tried.tried(asked, answered(asked), Clock())
+    return tried.tried(asked, answered(asked), Clock())
+
+
+def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
+    """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
+    found = without_a_reserve("chat-70b", catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     lowered = [{each.gpu for each in item.lowered} for item in found.simulation.rounds]
@@ -203,6 +208,19 @@ def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_pre
     (d,) = found.bought.deployments
     assert (d.gpu, d.replicas) == ("h200-sxm", 3)
     assert found.bought.monthly_cost_usd == Decimal("5037.00")
+
+
+def test_in_the_last_rounds_all_others_are_counted_on_for_less(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tried, "ROUNDS_ALONE", 1)
+    found = without_a_reserve("chat-70b", catalogs)
+    assert found.simulation is not None
+    assert found.simulation.holds is True
+    first, second = found.simulation.rounds
+    (most,) = (each.counted_share for each in first.lowered)
+    assert (first.others_counted_share, second.others_counted_share) == ({}, {"assistant": most})
+    assert found.bought.monthly_cost_usd > Decimal("5037.00")
 
 
 def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:
