@@ -98,7 +98,7 @@ def _problem(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: 
     Raises:
         LimitReached: the rounds could not be gone through again in time.
     """
-    lowered = () if report.simulation is None else lowered_in(report.simulation)
+    lowered = () if report.simulation is None else lowered_in(report.simulation, scenario.policy)
     asked = Inquiry.of(scenario, catalogs, clock).keeping_to(report.avoided(scenario)).with_lowered(lowered)
     inquiry = asked.beside_a_plan(clock)
     return (solved_for_least_cost(inquiry).inquiry if report.solver.rounds > 1 else inquiry).formulated().problem

@@ -26,6 +26,9 @@ from optimizer.plan.simulate.simulated import confirmed
 MOST_ROUNDS: Final = 6
 """Plans that may break a promise before one is shown as it is; most need one."""
 
+ROUNDS_ALONE: Final = 4
+"""Of them, in which each configuration is counted on for less by its own simulation alone; then all others are, too."""
+
 SHARE_OF_ROUND: Final = 0.5
 """Of what is left of a limit, for solving again."""
 
@@ -77,8 +80,8 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
             break
         if not held:
             break
-        lowered = (*answer.inquiry.lowered, *lowered_rates(held))
-        others = others_lowered(lowered)
+        lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
+        others = others_lowered(lowered) if len(rounds) >= ROUNDS_ALONE else ()
         again = _with_less(asked, (first, answer), (*lowered, *others), clock)
         left_no_plan = again.solution.cost_usd_per_month is None
         rounds.append(_round(bought, found, held, others, left_no_plan=left_no_plan))

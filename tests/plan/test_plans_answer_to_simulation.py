@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_what_is_proven_is_proven_at_the_lowered_rates_and_says_so(
 ) -> None:
     scenario, report = broken_once
     assert report.simulation is not None
-    again = Inquiry.of(scenario, catalogs).with_lowered(lowered_in(report.simulation))
+    again = Inquiry.of(scenario, catalogs).with_lowered(lowered_in(report.simulation, scenario.policy))
     assert read_back(solved(again)).monthly_cost_usd == report.monthly_cost_usd
     assert report.outcome == "optimal"
     assert report.bound_of == "the plans considered"
@@ -149,7 +150,7 @@ def test_a_lowered_rate_outlives_a_change_of_the_question(catalogs: Catalogs) ->
     kin = Kin("llama-3.1-8b", "l4", "fp8", 1, 1)
     plain = Inquiry.of(scenario, catalogs)
     alike = np.array([kin_of(each) == kin for each in plain.options[0].configurations])
-    lowered = plain.with_lowered([LoweredRate("chat", kin, 0.5)])
+    lowered = plain.with_lowered([LoweredRate("chat", kin, 0.5, scenario.policy.highest_load)])
     slower = question("l4", 5, slo={"ttft_ms": 800, "tpot_ms": 60})
     cached = question("l4", 5, cached_input_share=0.5)
     for changed in (scenario, slower, cached):
@@ -158,13 +159,68 @@ def test_a_lowered_rate_outlives_a_change_of_the_question(catalogs: Catalogs) ->
         assert other == pytest.approx(own * np.where(alike, 0.5, 1.0))
 
 
+@pytest.mark.parametrize(
+    ("changes", "share"),
+    [({"max_utilization": 1.0}, 0.68), ({"spare_replicas": 1}, 0.68), ({"max_utilization": 0.5}, 1)],
+)
+def test_what_a_replica_holds_is_the_same_whatever_a_policy_lets_it_be_sent(
+    changes: dict[str, Any], share: float, catalogs: Catalogs
+) -> None:
+    """0.8 of what is predicted at 0.85 of that: never more is sent to it, and formulas decide where they say less."""
+    scenario = question("l4", 5)
+    kin = Kin("llama-3.1-8b", "l4", "fp8", 1, 1)
+    plain = Inquiry.of(scenario, catalogs)
+    alike = np.array([kin_of(each) == kin for each in plain.options[0].configurations])
+    lowered = plain.with_lowered([LoweredRate("chat", kin, 0.8, scenario.policy.max_utilization)])
+    other = lowered.under_policy(**changes)
+    own_rate = plain.options[0].pools[0].rate_per_s
+    for each in (other, lowered.changed(other.scenario)):
+        assert each.options[0].pools[0].rate_per_s == pytest.approx(own_rate * np.where(alike, share, 1.0))
+    back = other.changed(scenario).options[0].pools[0].rate_per_s
+    assert back == pytest.approx(lowered.options[0].pools[0].rate_per_s)
+
+
 def test_once_two_unlike_configurations_held_less_so_do_the_others() -> None:
     one, twin, other = (
-        LoweredRate("chat", Kin("m", gpu, "fp8", degree, 1), share)
+        LoweredRate("chat", Kin("m", gpu, "fp8", degree, 1), share, 0.85)
         for gpu, degree, share in (("l4", 1, 0.7), ("l4", 1, 0.6), ("l40s", 2, 0.8))
     )
     assert others_lowered([one]) == others_lowered([one, twin]) == ()
-    assert others_lowered([one, twin, other]) == (LoweredRate("chat", None, 0.8),)
+    assert others_lowered([one, twin, other]) == (LoweredRate("chat", None, 0.8, 0.85),)
+
+
+def without_a_reserve(name: str, catalogs: Catalogs) -> tried.SimulatedPlan:
+    """A shipped scenario whose replicas may be sent all that formulas let them, made again until its plan holds."""
+    shipped = load_scenario(name)
+    policy = shipped.policy.model_copy(update={"max_utilization": 1.0})
+    asked = Inquiry.of(shipped.model_copy(update={"policy": policy}), catalogs)
+    return tried.tried(asked, answered(asked), Clock())
+
+
+def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
+    """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
+    found = without_a_reserve("chat-70b", catalogs)
+    assert found.simulation is not None
+    assert found.simulation.holds is True
+    lowered = [{each.gpu for each in item.lowered} for item in found.simulation.rounds]
+    assert lowered == [{"b200"}, {"gh200-96"}]
+    assert [item.others_counted_share for item in found.simulation.rounds] == [{}, {}]
+    (d,) = found.bought.deployments
+    assert (d.gpu, d.replicas) == ("h200-sxm", 3)
+    assert found.bought.monthly_cost_usd == Decimal("5037.00")
+
+
+def test_in_the_last_rounds_all_others_are_counted_on_for_less(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tried, "ROUNDS_ALONE", 1)
+    found = without_a_reserve("chat-70b", catalogs)
+    assert found.simulation is not None
+    assert found.simulation.holds is True
+    first, second = found.simulation.rounds
+    (most,) = (each.counted_share for each in first.lowered)
+    assert (first.others_counted_share, second.others_counted_share) == ({}, {"assistant": most})
+    assert found.bought.monthly_cost_usd > Decimal("5037.00")
 
 
 def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:
@@ -299,8 +355,9 @@ def test_a_plan_of_a_week_is_made_larger_in_every_hour_as_far_as_it_takes(
     policy = {"gpus": {"allow": ["l40s"]}, "providers": {"allow": ["aws", "runpod"]}, "spare_replicas": spare_replicas}
     raw = {"name": "week", "workloads": [CHAT | {"demand": demand}], "policy": policy}
     known = solved(Inquiry.of(Scenario.model_validate(raw), catalogs))
+    highest = known.inquiry.scenario.policy.highest_load
     lowered = [
-        LoweredRate("chat", kin_of(known.inquiry.options[0].configurations[use.column.configuration]), 0.7)
+        LoweredRate("chat", kin_of(known.inquiry.options[0].configurations[use.column.configuration]), 0.7, highest)
         for use in known.used
     ]
     question = known.inquiry.with_lowered(lowered)

@@ -71,7 +71,7 @@ def test_the_cost_equals_brute_force(name: str, catalogs: Catalogs, planned: Cal
     scenario, report = load_scenario(name), planned(name)
     assert report.simulation is not None
     asked = Inquiry.of(scenario, catalogs).keeping_to(report.avoided(scenario))
-    inquiry = asked.with_lowered(lowered_in(report.simulation))
+    inquiry = asked.with_lowered(lowered_in(report.simulation, asked.scenario.policy))
     choice = inquiry.options[0]
     rate = np.where(choice.pools[0].passed, choice.pools[0].rate_per_s, 0.0)
     sizes, fits_kind = np.unique(choice.gpus_per_replica).tolist(), choice.fits

@@ -319,6 +319,12 @@ class Policy(Strict):
         """What may be lost, one at a time, while all demand is still served; in whichever form it was asked."""
         return self.survive.loss_of if self.availability == "none" else (self.availability,)
 
+    @property
+    def highest_load(self) -> float:
+        """The most that a replica may ever be sent of what it sustains: all of it where others may be lost."""
+        lost = self.losses or self.spare_replicas or self.spare_on_other_instances
+        return 1.0 if lost else self.max_utilization
+
     @model_validator(mode="after")
     def _losses_in_one_form(self) -> Self:
         if self.availability != "none" and self.survive.loss_of:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -38,29 +39,44 @@ class LoweredRate:
         workload: Its name.
         kin: Configurations alike; None for all of which nothing else is known.
         counted_share: Of the rate that formulas predict, of every mix of the workload's classes; 0 where none holds.
+        at_load: Of that, the most that a plan sends a replica, so that this is just what it holds.
     """
 
     workload: str
     kin: Kin | None
     counted_share: float
+    at_load: float
+
+    def counted_at(self, highest_load: float) -> float:
+        """The share under a policy that lets a plan send a replica more or less: what it holds stays what it is."""
+        if highest_load == self.at_load:
+            return self.counted_share
+        return min(self.counted_share * self.at_load / highest_load, 1.0)
 
 
 def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
-    """What is counted on of all other configurations, once two unlike ones held less of a workload than predicted.
+    """What is counted on of all other configurations, where two unlike ones held less of a workload than predicted.
 
-    The prediction is then off for that workload, not for a configuration: the most that any of them held is taken for
-    the rest. Else the next best that nobody simulated would be chosen, and break the same promise.
+    The most that any of them held is taken for the rest. It ends rounds in which the next best that nobody simulated is
+    chosen and breaks the same promise, and costs what a simulation would have let the rest do: see `answers.tried`.
     """
-    shares: dict[str, dict[Kin, float]] = {}
+    known: dict[str, dict[Kin, LoweredRate]] = {}
     for each in lowered:
         if each.kin is not None:
-            shares.setdefault(each.workload, {})[each.kin] = each.counted_share
-    return tuple(LoweredRate(name, None, max(own.values())) for name, own in shares.items() if len(own) > 1)
+            known.setdefault(each.workload, {})[each.kin] = each
+    most = [max(own.values(), key=attrgetter("counted_share")) for own in known.values() if len(own) > 1]
+    return tuple(replace(each, kin=None) for each in most)
 
 
-def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate]) -> WorkloadOptions:
-    """The same candidates, of which some sustain only what a simulation found; of several findings the last counts."""
-    own = {each.kin: each.counted_share for each in lowered if each.workload == options.workload.name}
+def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate], highest_load: float) -> WorkloadOptions:
+    """The same candidates, of which some sustain only what a simulation found; of several findings the last counts.
+
+    Args:
+        options: Of one workload.
+        lowered: What was found.
+        highest_load: The most that the policy lets a plan send a replica, of what it sustains.
+    """
+    own = {each.kin: each.counted_at(highest_load) for each in lowered if each.workload == options.workload.name}
     if not own:
         return options
     otherwise = own.get(None, 1.0)

@@ -66,7 +66,6 @@ class Answer:
     mixes_settled: bool = False
     """Whether probes between the predicted mixes leave no cheaper plan possible, or no plan where there is none; see
     `performance.candidates.probing` for what they show. Nothing is claimed where no capacity is added up."""
-
     cheapest: "Answer | None" = None
     """The cheapest plan, where a simpler one within the policy's percentage stands in its place."""
     kept: bool = False
@@ -235,9 +234,9 @@ class Inquiry:
 
     def with_lowered(self, lowered: Sequence[LoweredRate]) -> "Inquiry":
         """The same candidates, of which some sustain only what a simulation found; of several findings the last."""
-        known = {(each.workload, each.kin): each for each in (*self.lowered, *lowered)}
-        every = tuple(known.values())
-        return replace(self, lowered=every, options=tuple(with_lowered(choice, every) for choice in self.options))
+        every = tuple({(each.workload, each.kin): each for each in (*self.lowered, *lowered)}.values())
+        load = self.scenario.policy.highest_load
+        return replace(self, lowered=every, options=tuple(with_lowered(choice, every, load) for choice in self.options))
 
     def apart(self) -> "Inquiry":
         """The same candidates, each sent one of the predicted mixes."""
@@ -324,13 +323,18 @@ class Inquiry:
             return fresh.with_lowered(())
         levels = levels_of(scenario) != levels_of(self.scenario)
         options = self.under_levels(scenario).options if levels else self.options
-        return replace(self, scenario=scenario, market=offers, options=for_workloads(options, scenario))
+        return replace(self, scenario=scenario, market=offers, options=for_workloads(options, scenario))._from(self)
+
+    def _from(self, other: "Inquiry") -> "Inquiry":
+        """The same, what replicas hold told anew where the other one's plans send them more or less."""
+        loads = {each.scenario.policy.highest_load for each in (self, other)}
+        return self.with_lowered(()) if self.lowered and len(loads) > 1 else self
 
     def under_policy(self, **changes: object) -> "Inquiry":
         """The same candidates under a changed policy; for fields that predictions do not depend on."""
         policy = Policy.model_validate(self.scenario.policy.model_dump() | changes)
         changed = self.scenario.model_copy(update={"policy": policy})
-        return replace(self, scenario=changed, market=asked_again(self.market, self.scenario, changed))
+        return replace(self, scenario=changed, market=asked_again(self.market, self.scenario, changed))._from(self)
 
     def unchanged_from(self, running: tuple[InForce, ...]) -> "Inquiry":
         """The same question for plans that start and stop no replica of what runs."""

@@ -101,8 +101,8 @@ class SimulationRound(Strict):
     """The promise with the least to spare: broken, or undecided after the larger sample."""
     lowered: list[HeldRate]
     others_counted_share: dict[str, float] = Field(default_factory=dict)
-    """By workload, of what is predicted of every other configuration: once two unlike ones held less, the most that
-    any of them held is counted on."""
+    """By workload, of what is predicted of every other configuration: where several plans broke promises, the most
+    that any of two unlike configurations held is counted on."""
     left_no_plan: bool = False
     """Whether no plan was found at the lowered rates, so that the one before stands."""
 

@@ -58,19 +58,24 @@ def held_rates(
     return list(least.values())
 
 
-def lowered_rates(held: Iterable[HeldRate]) -> tuple[LoweredRate, ...]:
-    """The same as candidates are told it."""
+def lowered_rates(held: Iterable[HeldRate], policy: Policy) -> tuple[LoweredRate, ...]:
+    """The same as candidates are told it, found of a plan under that policy."""
+    load = policy.highest_load
     return tuple(
-        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.counted_share)
+        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.counted_share, load)
         for each in held
     )
 
 
-def lowered_in(found: Simulation) -> tuple[LoweredRate, ...]:
-    """All that was lowered for the plan that was simulated last."""
+def lowered_in(found: Simulation, policy: Policy) -> tuple[LoweredRate, ...]:
+    """All that was lowered for the plan under that policy which was simulated last."""
     solved = [item for item in found.rounds if not item.left_no_plan]
-    own = (rate for item in solved for rate in lowered_rates(item.lowered))
-    others = (LoweredRate(name, None, share) for item in solved for name, share in item.others_counted_share.items())
+    own = (rate for item in solved for rate in lowered_rates(item.lowered, policy))
+    others = (
+        LoweredRate(name, None, share, policy.highest_load)
+        for item in solved
+        for name, share in item.others_counted_share.items()
+    )
     return (*own, *others)
 
 
@@ -88,12 +93,7 @@ def _held_alone(
         of_predicted = before.get(own, before.get((own[0], None), 1.0))
         held_per_s = of_sent * running.requests_per_second / running.replicas
         predicted_per_s = running.max_requests_per_second / running.replicas / of_predicted
-        yield own, _held(d, own[1], held_per_s, predicted_per_s, _highest_load(claim.policy))
-
-
-def _highest_load(policy: Policy) -> float:
-    """The most that a plan puts on a replica, of the rate that is counted on: all of it where others may be lost."""
-    return 1.0 if policy.losses or policy.spare_replicas else policy.max_utilization
+        yield own, _held(d, own[1], held_per_s, predicted_per_s, claim.policy.highest_load)
 
 
 def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
