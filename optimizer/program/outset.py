@@ -44,7 +44,8 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
     # who counts what there is to operate has a plan already, and asks whether there is a simpler one
-    wanted = _hard_to_plan(problem) and state.proof and not problem.ceiling.in_force
+    asked = (state.proof or np.isinf(state.cutoff_usd_per_hour)) and not problem.ceiling.in_force
+    wanted = _hard_to_plan(problem) and asked
     peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
@@ -138,9 +139,9 @@ def _loses_much(problem: Problem) -> bool:
 
 
 def _hard_to_plan(problem: Problem) -> bool:
-    """Whether it takes long to find a plan of a week, or that there is none: losses, or few kinds that may ever run."""
-    limits = problem.limits
-    return _loses_much(problem) or bool(limits.spare_replicas) or limits.max_distinct_configurations is not None
+    """Whether it takes long to find a plan of a week, or that there is none: losses, or limits on places and kinds."""
+    told_apart = (item.compares_offers_by + item.compares_candidates_by for item in problem.limits.in_force)
+    return _loses_much(problem) or bool(problem.limits.spare_replicas) or any(told_apart)
 
 
 def _known_of_hours(week: Problem, kind: Ints, free: Problem, state: SearchState) -> Known:
