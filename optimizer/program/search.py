@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
@@ -14,6 +14,7 @@ from optimizer.program.large.search import search_large
 from optimizer.program.problem.instance_contents import affordable, places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers
+from optimizer.program.problem.traits import GROUPS
 from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
@@ -35,6 +36,11 @@ from optimizer.program.solver import SolverResult, Status, solve_linear
 INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
+
+NODES_WITH_LOSSES, SHARE_OF_INCUMBENT, FAR_WITH_LOSSES = 500, 0.4, 0.2
+"""The same where losses are survived, what such a solve may take of what is left on the clock, and the gap from which
+one is solved that has a candidate for each mix at every place that may be lost: a plan of two places costs twice what
+one of many does."""
 
 GRACE_S, GRACE_WORK = 0.5, 5_000
 """Seconds, or simplex iterations where those are limited, for the relaxation where none are left; most take a tenth."""
@@ -106,9 +112,15 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
         cost = bound.with_candidate_usd_per_hour
         promising = affordable(problem, promising_candidates(problem, keep, cost, INCUMBENT_COLUMNS), cost)
         everything = not (keep & ~promising).any()
-        nodes = state.node_limit if everything else INCUMBENT_NODES
-        result, found = solve_on(problem, promising, state, nodes)
+        own, nodes = state, state.node_limit if everything else INCUMBENT_NODES
+        if problem.limits.survive and not everything:
+            own, nodes = replace(state, clock=state.clock.share(SHARE_OF_INCUMBENT)), NODES_WITH_LOSSES
+        result, found = solve_on(problem, promising, own, nodes)
         incumbent = cheaper(found, known.plan)
+        if own is not state and _is_far_off(bound, incumbent):
+            everywhere = affordable(problem, promising | _at_every_place(problem, keep, cost), cost)
+            again = replace(state, clock=state.clock.share(SHARE_OF_INCUMBENT))
+            incumbent = cheaper(solve_on(problem, everywhere, again, nodes)[1], incumbent)
     state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
@@ -118,6 +130,25 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
         # what the solver proved holds for the promising candidates alone
         return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)
+
+
+def _is_far_off(bound: Bound, incumbent: Incumbent | None) -> bool:
+    """Whether there is no plan, or one that may well cost far more than the cheapest."""
+    return incumbent is None or bound.usd_per_hour < (1 - FAR_WITH_LOSSES) * incumbent.usd_per_hour
+
+
+def _at_every_place(problem: Problem, keep: Flags, cost: Floats) -> Flags:
+    """(C,) for each mix the candidate of least cost at every place that may be lost."""
+    chosen = np.zeros(len(problem.candidates), dtype=np.bool_)
+    order = np.argsort(np.where(keep, cost, np.inf), kind="stable")
+    for loss in problem.limits.survive:
+        if loss not in GROUPS:
+            continue
+        place = GROUPS[loss](problem)
+        for serves in problem.candidates.rate_per_s.T > 0:
+            able = order[serves[order]]
+            chosen[able[np.unique(place[able], return_index=True)[1]]] = True
+    return chosen & keep
 
 
 def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:
