@@ -44,7 +44,9 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
     # who counts what there is to operate has a plan already, and asks whether there is a simpler one
-    asked = (state.proof or np.isinf(state.cutoff_usd_per_hour)) and not problem.ceiling.in_force
+    # and where levels of demand have plans, the first of these is one
+    planless = np.isinf(state.cutoff_usd_per_hour) and not has_levels(problem)
+    asked = (state.proof or planless) and not problem.ceiling.in_force
     wanted = _hard_to_plan(problem) and asked and not state.clock.expired
     peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:

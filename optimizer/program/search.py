@@ -37,10 +37,10 @@ INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
 
-NODES_WITH_LOSSES, SHARE_OF_INCUMBENT, FAR_WITH_LOSSES = 500, 0.4, 0.2
-"""The same where losses are survived, what such a solve may take of what is left on the clock, and the gap from which
-one is solved that has a candidate for each mix at every place that may be lost: a plan of two places costs twice what
-one of many does."""
+FAR_OFF, NODES_AT_PLACES, SHARE_OF_PLACES = 0.2, 500, 0.4
+"""Gap of a first plan that survives losses from which one is looked for among candidates for each mix at every place
+that may be lost, since a plan of two places costs twice what one of many does; nodes of that, and the share of what is
+left on the clock."""
 
 GRACE_S, GRACE_WORK = 0.5, 5_000
 """Seconds, or simplex iterations where those are limited, for the relaxation where none are left; most take a tenth."""
@@ -112,15 +112,13 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
         cost = bound.with_candidate_usd_per_hour
         promising = affordable(problem, promising_candidates(problem, keep, cost, INCUMBENT_COLUMNS), cost)
         everything = not (keep & ~promising).any()
-        own, nodes = state, state.node_limit if everything else INCUMBENT_NODES
-        if problem.limits.survive and not everything:
-            own, nodes = replace(state, clock=state.clock.share(SHARE_OF_INCUMBENT)), NODES_WITH_LOSSES
-        result, found = solve_on(problem, promising, own, nodes)
+        nodes = state.node_limit if everything else INCUMBENT_NODES
+        result, found = solve_on(problem, promising, state, nodes)
         incumbent = cheaper(found, known.plan)
-        if own is not state and _is_far_off(bound, incumbent):
+        if not everything and _is_far_off(problem, bound, incumbent, state):
             everywhere = affordable(problem, promising | _at_every_place(problem, keep, cost), cost)
-            again = replace(state, clock=state.clock.share(SHARE_OF_INCUMBENT))
-            incumbent = cheaper(solve_on(problem, everywhere, again, nodes)[1], incumbent)
+            own = replace(state, clock=state.clock.share(SHARE_OF_PLACES))
+            incumbent = cheaper(solve_on(problem, everywhere, own, NODES_AT_PLACES)[1], incumbent)
     state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
@@ -132,9 +130,14 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
     return final_solve(problem, keep, bound, incumbent, state)
 
 
-def _is_far_off(bound: Bound, incumbent: Incumbent | None) -> bool:
-    """Whether there is no plan, or one that may well cost far more than the cheapest."""
-    return incumbent is None or bound.usd_per_hour < (1 - FAR_WITH_LOSSES) * incumbent.usd_per_hour
+def _is_far_off(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
+    """Whether there is no plan that survives losses, or one that may well cost far more than the cheapest.
+
+    A search of fewer nodes than are worth it, as that of a level of a week, ends sooner.
+    """
+    if not problem.limits.survive or (state.node_limit is not None and state.node_limit < NODES_AT_PLACES):
+        return False
+    return incumbent is None or bound.usd_per_hour < (1 - FAR_OFF) * incumbent.usd_per_hour
 
 
 def _at_every_place(problem: Problem, keep: Flags, cost: Floats) -> Flags:
