@@ -44,10 +44,7 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
     # who counts what there is to operate has a plan already, and asks whether there is a simpler one
-    # and where levels of demand have plans, the first of these is one
-    planless = np.isinf(state.cutoff_usd_per_hour) and not has_levels(problem)
-    asked = (state.proof or planless) and not problem.ceiling.in_force
-    wanted = _hard_to_plan(problem) and asked and not state.clock.expired
+    wanted = _wants_peak(problem, state) and not (problem.ceiling.in_force or state.clock.expired)
     peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
@@ -140,10 +137,16 @@ def _loses_much(problem: Problem) -> bool:
     return bool(problem.limits.survive) or places_instances(problem)
 
 
-def _hard_to_plan(problem: Problem) -> bool:
-    """Whether it takes long to find a plan of a week, or that there is none: losses, or limits on places and kinds."""
-    told_apart = (item.compares_offers_by + item.compares_candidates_by for item in problem.limits.in_force)
-    return _loses_much(problem) or bool(problem.limits.spare_replicas) or any(told_apart)
+def _wants_peak(problem: Problem, state: SearchState) -> bool:
+    """Whether it takes long to find a plan of a week, or that there is none: losses, or few kinds that may ever run;
+    or limits on places and kinds where levels of demand have no plans, for a first plan, too."""
+    limits = problem.limits
+    hard = _loses_much(problem) or bool(limits.spare_replicas) or limits.max_distinct_configurations is not None
+    if state.proof and hard:
+        return True
+    wanted = state.proof or np.isinf(state.cutoff_usd_per_hour)
+    told_apart = any(item.compares_offers_by + item.compares_candidates_by for item in limits.in_force)
+    return bool(wanted and told_apart and not has_levels(problem))
 
 
 def _known_of_hours(week: Problem, kind: Ints, free: Problem, state: SearchState) -> Known:
