@@ -1,6 +1,7 @@
 """What is known of a week before it is searched is true of it: a bound, a plan, or that there is none."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,6 +189,28 @@ def test_a_large_week_is_not_searched_where_next_to_nothing_is_open(
     for always in (True, False):
         offers = replace(problem.offers, always_paid=np.full(len(problem.offers), always))
         assert outset.hardly_open(replace(problem, offers=offers), Known(known), state) == (ends and always)
+
+
+@pytest.mark.parametrize(
+    ("limits", "proof", "cutoff", "wanted"),
+    [
+        ({"max_provider_share": 0.5}, False, np.inf, True),
+        ({"max_provider_share": 0.5}, False, 9.0, False),
+        ({"max_provider_share": 0.5}, True, 9.0, True),
+        # levels of demand have plans under it
+        ({"min_providers": 2}, True, np.inf, False),
+        ({"survive": ("region",)}, True, 9.0, True),
+        ({"survive": ("region",)}, False, np.inf, False),
+        ({"max_gpus": 8}, True, np.inf, False),
+    ],
+)
+def test_the_busiest_moment_is_planned_where_a_plan_of_the_week_takes_long(
+    limits: dict[str, Any], proof: bool, cutoff: float, wanted: bool
+) -> None:
+    problem = by_day_and_night(tiny_problem())
+    offers = replace(problem.offers, always_paid=np.zeros(len(problem.offers), dtype=np.bool_))
+    problem = replace(problem, offers=offers, limits=Limits(1.0, **limits))
+    assert outset._wants_peak(problem, SearchState(Clock(None), cutoff_usd_per_hour=cutoff, proof=proof)) == wanted
 
 
 def _each_after_the_other(problem: Problem) -> Problem:
