@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.instances import by_day_and_night, problems, tiny_problem
 from support.plain import plain_candidates, plain_offers
@@ -189,6 +189,19 @@ def test_a_large_week_is_not_searched_where_next_to_nothing_is_open(
     for always in (True, False):
         offers = replace(problem.offers, always_paid=np.full(len(problem.offers), always))
         assert outset.hardly_open(replace(problem, offers=offers), Known(known), state) == (ends and always)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problems("any", "minimum_billing", most_candidates=3, several=3), st.booleans())
+def test_levels_without_shares_bound_a_week_with_them(
+    monkeypatch: pytest.MonkeyPatch, problem: Problem, several: bool
+) -> None:
+    monkeypatch.setattr(outset, "MOST_STREAMS_TOGETHER", 0)
+    offers = replace(problem.offers, always_paid=np.zeros(len(problem.offers), dtype=np.bool_))
+    share = 0.5 if several else 0.8
+    limits = replace(problem.limits, max_provider_share=share)
+    problem = sorted_problem(replace(problem, offers=offers, limits=limits)).problem
+    assert _is_true_of(_known_without_links(problem, SearchState(Clock(None))), problem)
 
 
 @pytest.mark.parametrize(
