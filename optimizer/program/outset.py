@@ -16,6 +16,7 @@ from optimizer.program.large.period_programs import MOST_PERIODS, single_period
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
+from optimizer.program.problem.data import Limits
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import stands_in_force
@@ -25,8 +26,9 @@ from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchState
 from optimizer.program.proof.steps import MOST_CELLS_OF_EQUALS, cheaper, solve_on
 from optimizer.program.search import search
 
-SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS = 0.85, 0.6, 0.25
-"""Of what is left on the clock: what the week without links may use by its levels, with fewer periods, and else."""
+SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS, SHARE_WITHOUT_SHARES = 0.85, 0.6, 0.25, 0.4
+"""Of what is left on the clock: what the week without links may use by its levels, with fewer periods, else, and by its
+levels where these bound it but are no plans of it."""
 
 HARDLY_OPEN = 0.01
 """Share of a plan's cost that may be open where a large program of machines paid all month is not searched any more:
@@ -44,7 +46,7 @@ def known_at_outset(problem: Problem, state: SearchState) -> Known:
     if problem.traffic.periods == 1:
         return NOTHING_KNOWN
     # who counts what there is to operate has a plan already, and asks whether there is a simpler one
-    wanted = _hard_to_plan(problem) and state.proof and not problem.ceiling.in_force
+    wanted = _wants_peak(problem, state) and not (problem.ceiling.in_force or state.clock.expired)
     peak = _known_at_peak(problem, state) if wanted else NOTHING_KNOWN
     if peak.usd_per_hour == np.inf:
         return peak
@@ -99,7 +101,11 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
         part = compacted(problem, undominated(problem))
         free = unlinked(part.problem, kind)
         # where no time is left a bound of all hours is had at once, and none of the levels is solved
-        leveled = has_levels(problem) and len(free.streams) > MOST_STREAMS_TOGETHER and not state.clock.expired
+        many = len(free.streams) > MOST_STREAMS_TOGETHER and not state.clock.expired
+        leveled = many and has_levels(problem)
+        if many and not leveled and state.proof and has_levels(without := _without_shares(part.problem)):
+            own = replace(state, clock=state.clock.share(SHARE_WITHOUT_SHARES), progress=None, eliminated={})
+            return Known(_known_of_levels(without, kind, unlinked(without, kind), own).usd_per_hour)
         if not (leveled or joined):
             return NOTHING_KNOWN
         large = len(part.candidates) * periods > MOST_CELLS_OF_EQUALS and not problem.ceiling.in_force
@@ -117,6 +123,13 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
     plan = known.plan
     wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
     return Known(known.usd_per_hour, plan.for_whole(part, problem) if plan is not None and wanted else None)
+
+
+def _without_shares(problem: Problem) -> Problem:
+    """The problem without limits on shares of the whole fleet, of which levels of demand know nothing."""
+    neutral = Limits(problem.limits.max_utilization)
+    shares = {item.name for item in problem.limits.in_force if item.unit == "share" and item.over == "fleet"}
+    return replace(problem, limits=replace(problem.limits, **{name: getattr(neutral, name) for name in shares}))
 
 
 def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
@@ -137,10 +150,16 @@ def _loses_much(problem: Problem) -> bool:
     return bool(problem.limits.survive) or places_instances(problem)
 
 
-def _hard_to_plan(problem: Problem) -> bool:
-    """Whether it takes long to find a plan of a week, or that there is none: losses, or few kinds that may ever run."""
+def _wants_peak(problem: Problem, state: SearchState) -> bool:
+    """Whether it takes long to find a plan of a week, or that there is none: losses, or few kinds that may ever run;
+    or limits on places and kinds where levels of demand have no plans, for a first plan, too."""
     limits = problem.limits
-    return _loses_much(problem) or bool(limits.spare_replicas) or limits.max_distinct_configurations is not None
+    hard = _loses_much(problem) or bool(limits.spare_replicas) or limits.max_distinct_configurations is not None
+    if state.proof and hard:
+        return True
+    wanted = state.proof or np.isinf(state.cutoff_usd_per_hour)
+    told_apart = any(item.compares_offers_by + item.compares_candidates_by for item in limits.in_force)
+    return bool(wanted and told_apart and not has_levels(problem))
 
 
 def _known_of_hours(week: Problem, kind: Ints, free: Problem, state: SearchState) -> Known:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags
+from optimizer.base.arrays import Flags, Floats
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
@@ -14,6 +14,7 @@ from optimizer.program.large.search import search_large
 from optimizer.program.problem.instance_contents import affordable, places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers
+from optimizer.program.problem.traits import GROUPS
 from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.fullest_instance import divides_fullest, search_by_fullest
@@ -36,6 +37,11 @@ from optimizer.program.solver import SolverResult, Status, solve_linear
 INCUMBENT_COLUMNS = 24
 INCUMBENT_NODES = 5
 """Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
+
+FAR_OFF, NODES_AT_PLACES, SHARE_OF_PLACES = 0.2, 500, 0.4
+"""Gap of a first plan that survives losses from which one is looked for among candidates for each mix at every place
+that may be lost, since a plan of two places costs twice what one of many does; nodes of that, and the share of what is
+left on the clock."""
 
 GRACE_S, GRACE_WORK = 0.5, 5_000
 """Seconds, or simplex iterations where those are limited, for the relaxation where none are left; most take a tenth."""
@@ -112,6 +118,10 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
         nodes = state.node_limit if everything else INCUMBENT_NODES
         result, found = solve_on(problem, promising, state, nodes)
         incumbent = cheaper(found, known.plan)
+        if not everything and _is_far_off(problem, bound, incumbent, state):
+            everywhere = affordable(problem, promising | _at_every_place(problem, keep, cost), cost)
+            own = replace(state, clock=state.clock.share(SHARE_OF_PLACES))
+            incumbent = cheaper(solve_on(problem, everywhere, own, NODES_AT_PLACES)[1], incumbent)
     state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
@@ -121,6 +131,30 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
         # what the solver proved holds for the promising candidates alone
         return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)
+
+
+def _is_far_off(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
+    """Whether there is no plan that survives losses, or one that may well cost far more than the cheapest.
+
+    A search of fewer nodes than are worth it, as that of a level of a week, ends sooner.
+    """
+    if not problem.limits.survive or (state.node_limit is not None and state.node_limit < NODES_AT_PLACES):
+        return False
+    return incumbent is None or bound.usd_per_hour < (1 - FAR_OFF) * incumbent.usd_per_hour
+
+
+def _at_every_place(problem: Problem, keep: Flags, cost: Floats) -> Flags:
+    """(C,) for each mix the candidate of least cost at every place that may be lost."""
+    chosen = np.zeros(len(problem.candidates), dtype=np.bool_)
+    order = np.argsort(np.where(keep, cost, np.inf), kind="stable")
+    for loss in problem.limits.survive:
+        if loss not in GROUPS:
+            continue
+        place = GROUPS[loss](problem)
+        for serves in problem.candidates.rate_per_s.T > 0:
+            able = order[serves[order]]
+            chosen[able[np.unique(place[able], return_index=True)[1]]] = True
+    return chosen & keep
 
 
 def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:

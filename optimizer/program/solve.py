@@ -104,6 +104,11 @@ class Solution:
         reason = _CUT_SHORT["unproven"].format(limit=limit)
         return replace(self, outcome="unproven", reason=reason, bound_usd_per_month=None, ended_by=limit)
 
+    def without_its_plan(self) -> "Solution":
+        """No plan, since this one does not hold, and what no plan undercuts."""
+        reason = _CUT_SHORT["unproven"].format(limit=self.ended_by) if self.ended_by else _REASON["unproven"]
+        return replace(self, outcome="unproven", reason=reason, cost_usd_per_month=None, relative_gap=None)
+
     def none_cheaper(self) -> "Solution":
         """That no plan costs less than one that is known."""
         return replace(self, outcome="infeasible", reason=_REASON["infeasible"], cost_usd_per_month=None)

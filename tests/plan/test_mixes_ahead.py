@@ -150,6 +150,34 @@ def test_a_comparison_that_is_cut_short_between_mixes_is_none(
             held(asked, None, known, None)
 
 
+@pytest.mark.parametrize("while_predicting", [True, False])
+def test_what_was_proven_beside_a_plan_that_does_not_hold_stays_proven(
+    while_predicting: bool, inquiry: Inquiry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No program is solved once time is up, whether it ended with the first one or while mixes were predicted."""
+    clock, answers, once = Clock(work_limit=10**9), list[Answer](), Inquiry.solved_once
+
+    def noted(asked: Inquiry, keep: Any, known_usd: float | None = None) -> Answer:
+        answers.append(once(asked, keep, known_usd))
+        if not while_predicting:
+            clock.spend(10**9)
+        return answers[-1]
+
+    def predicted(asked: Inquiry, *_: Any) -> Inquiry:
+        clock.spend(10**9)
+        return asked
+
+    monkeypatch.setattr(Inquiry, "solved_once", noted)
+    monkeypatch.setattr(Inquiry, "with_predicted", predicted)
+    monkeypatch.setattr(Answer, "broken", lambda _: ("a mix that does not hold",))
+    known_usd = 1e6
+    told = held(replace(inquiry, clock=clock), None, None, known_usd).solution
+    (only,) = answers
+    assert (told.outcome, told.cost_usd_per_month, told.ended_by) == ("unproven", None, "work limit")
+    assert (told.bound_usd_per_month or 0.0) > 0
+    assert told.bound_usd_per_month == only.solution.bound_usd_per_month
+
+
 def test_no_mix_of_an_edge_exceeds_the_raised_rates(inquiry: Inquiry) -> None:
     (options,) = inquiry.options
     above = raised(options)

@@ -17,10 +17,14 @@ from optimizer.program import solve as solve_module
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.laid_out import LaidOut
 from optimizer.program.large import search
+from optimizer.program.large.patterns import pattern_bound
+from optimizer.program.large.restriction import promising_part
+from optimizer.program.large.rolling_horizon import _in_time
 from optimizer.program.problem.data import Limits, QuotaLimit, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import SearchResult, SearchState, incumbent_of
+from optimizer.program.search import _at_every_place as regions_searched
 from optimizer.program.solve import solve
 from optimizer.program.solver import integer_solver, solve_integer
 
@@ -106,3 +110,44 @@ def test_a_dear_plan_of_a_search_cut_short_gives_way_to_a_simple_one(monkeypatch
 
     monkeypatch.setattr(solve_module, "search_laid_out", cut_short)
     assert solve(problem).cost_usd_per_month == best.cost_usd_per_month
+
+
+def _three_regions(limits: Limits) -> Problem:
+    """Two classes, served apart by offers of three regions, of two providers: those of the last one cost most."""
+    candidates = plain_candidates([0, 1, 2, 0, 1, 2], [[1.0, 0.0]] * 3 + [[0.0, 1.0]] * 3)
+    offers = plain_offers([1.0, 1.5, 4.0], provider=("a", "a", "b"))
+    return Problem(steady_traffic(("w/0", "w/1"), np.array([6.0, 6.0])), candidates, offers, limits)
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted"),
+    [
+        (Limits(1.0), [0, 3]),
+        (Limits(1.0, max_provider_share=0.5), [0, 2, 3, 5]),
+        (Limits(1.0, min_regions=2), [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_promising_part_has_each_mix_where_a_limit_wants_several_places(limits: Limits, wanted: list[int]) -> None:
+    order = sorted_problem(_three_regions(limits))
+    part = promising_part(order, pattern_bound(order.problem, Clock()), 0)
+    assert sorted(part.candidates.tolist()) == wanted
+
+
+def test_a_first_plan_that_may_lose_a_region_is_looked_for_in_all_of_them() -> None:
+    problem = _three_regions(Limits(1.0, survive=("region",)))
+    cost = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
+    keep = np.array([True, True, True, True, False, True])
+    assert regions_searched(problem, keep, cost).tolist() == [True, True, True, True, False, True]
+    by_provider = replace(problem, limits=Limits(1.0, survive=("provider",)))
+    assert regions_searched(by_provider, keep, cost).tolist() == [True, False, True, True, False, True]
+
+
+def test_windows_go_on_while_the_first_pass_would_end_in_time() -> None:
+    now = [0.0]
+    first = Clock(10.0, now=lambda: now[0])
+    now[0] = 2.0
+    assert _in_time(first, 0.25)
+    now[0] = 3.0
+    assert not _in_time(first, 0.25)
+    assert _in_time(first, 0.75)
+    assert _in_time(Clock(), 0.01)

@@ -1,10 +1,11 @@
 """What is known of a week before it is searched is true of it: a bound, a plan, or that there is none."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from support.instances import by_day_and_night, problems, tiny_problem
 from support.plain import plain_candidates, plain_offers
@@ -188,6 +189,41 @@ def test_a_large_week_is_not_searched_where_next_to_nothing_is_open(
     for always in (True, False):
         offers = replace(problem.offers, always_paid=np.full(len(problem.offers), always))
         assert outset.hardly_open(replace(problem, offers=offers), Known(known), state) == (ends and always)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(problems("any", "minimum_billing", most_candidates=3, several=3), st.booleans())
+def test_levels_without_shares_bound_a_week_with_them(
+    monkeypatch: pytest.MonkeyPatch, problem: Problem, several: bool
+) -> None:
+    monkeypatch.setattr(outset, "MOST_STREAMS_TOGETHER", 0)
+    offers = replace(problem.offers, always_paid=np.zeros(len(problem.offers), dtype=np.bool_))
+    share = 0.5 if several else 0.8
+    limits = replace(problem.limits, max_provider_share=share)
+    problem = sorted_problem(replace(problem, offers=offers, limits=limits)).problem
+    assert _is_true_of(_known_without_links(problem, SearchState(Clock(None))), problem)
+
+
+@pytest.mark.parametrize(
+    ("limits", "proof", "cutoff", "wanted"),
+    [
+        ({"max_provider_share": 0.5}, False, np.inf, True),
+        ({"max_provider_share": 0.5}, False, 9.0, False),
+        ({"max_provider_share": 0.5}, True, 9.0, True),
+        # levels of demand have plans under it
+        ({"min_providers": 2}, True, np.inf, False),
+        ({"survive": ("region",)}, True, 9.0, True),
+        ({"survive": ("region",)}, False, np.inf, False),
+        ({"max_gpus": 8}, True, np.inf, False),
+    ],
+)
+def test_the_busiest_moment_is_planned_where_a_plan_of_the_week_takes_long(
+    limits: dict[str, Any], proof: bool, cutoff: float, wanted: bool
+) -> None:
+    problem = by_day_and_night(tiny_problem())
+    offers = replace(problem.offers, always_paid=np.zeros(len(problem.offers), dtype=np.bool_))
+    problem = replace(problem, offers=offers, limits=Limits(1.0, **limits))
+    assert outset._wants_peak(problem, SearchState(Clock(None), cutoff_usd_per_hour=cutoff, proof=proof)) == wanted
 
 
 def _each_after_the_other(problem: Problem) -> Problem:

@@ -245,19 +245,22 @@ def held(inquiry: Inquiry, keep: Sequence[Flags] | None, known: Answer | None, k
 
     Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes one
     of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between predicted
-    mixes, which always holds.
+    mixes, which always holds. What is proven before a limit ends that stands.
     """
     cost_usd = known_usd if known is None else known.solution.cost_usd_per_month or known_usd
     solved_before = known.rounds if known is not None and known.looked_between else 0
     rounds, answer = 1, inquiry.solved_once(keep, cost_usd)
     while broken := answer.broken():
-        if inquiry.clock.expired and known is not None and known.solution.cost_usd_per_month is not None:
+        mixing = rounds < MOST_ROUNDS
+        again = inquiry if inquiry.clock.expired else inquiry.with_predicted(broken) if mixing else inquiry.apart()
+        if cost_usd is not None and (limit := inquiry.clock.reached) is not None:
             inquiry.still_wanted()
-            ended_by = answer.solution.ended_by or inquiry.clock.reached
-            bounded = known.solution.bounded_by(replace(answer.solution, ended_by=ended_by))
-            return replace(known, inquiry=inquiry, solution=bounded, rounds=solved_before + rounds)
-        mixing, rounds = rounds < MOST_ROUNDS, rounds + 1
-        inquiry = inquiry.with_predicted(broken) if mixing else inquiry.apart()
+            bounded = replace(answer.solution, ended_by=answer.solution.ended_by or limit)
+            if known is None or known.solution.cost_usd_per_month is None:
+                return replace(answer, solution=bounded.without_its_plan(), rounds=rounds, looked_between=True)
+            solution = known.solution.bounded_by(bounded)
+            return replace(known, inquiry=inquiry, solution=solution, rounds=solved_before + rounds)
+        inquiry, rounds = again, rounds + 1
         answer = inquiry.solved_once(keep, cost_usd)
     found = answer if known is None else _better(known, answer)
     return replace(found, rounds=solved_before + rounds, looked_between=True)

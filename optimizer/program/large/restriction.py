@@ -4,16 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.large.knapsack import Worth, units_of
 from optimizer.program.large.patterns import PatternBound
 from optimizer.program.problem.layouts import binding_offers, load_groups
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import stands_in_force
+from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
+from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.steps import lowest_bounds
 
 WEEK_COLUMNS = 12
 """Candidates besides the bound's mixture that a first plan of a week chooses from."""
+
+PLACES, MOST_PLACES = ("provider", "region", "engine"), 3
+"""What limits may want several of, or few, and at how many of them each mix has a candidate."""
 
 MIXES_PER_CANDIDATE = 5
 NEARLY_PAYS = {3: 0.985, 5: 0.97}
@@ -24,11 +29,13 @@ among the mix's: how near the price, by how many are the best."""
 def promising_part(part: Sorted, found: PatternBound, lowest: int, mixes: int = MIXES_PER_CANDIDATE) -> Sorted:
     """The candidates of the bound's mixture and those `lowest` many of lowest bounds; rates of 0 where little is lost.
 
+    The mixture knows of no place and no engine: where a limit does, those of a few of them are there for each mix.
     Any plan for it is a plan for the whole problem.
     """
     problem = part.problem
     chosen = found.mixed[problem.candidates.offer] | stands_in_force(problem)
     chosen[lowest_bounds(problem, found.bound, lowest)] = True
+    chosen[_at_several_places(problem, found.bound)] = True
     inner = part_of(part, chosen)
     candidates = inner.problem.candidates
     rate = np.where(_worthwhile(inner.problem, found.worth, mixes), candidates.rate_per_s, 0.0)
@@ -58,6 +65,23 @@ def part_of(part: Sorted, keep: Flags) -> Sorted:
     """The candidates of a part where `keep` (C,) is true, and where each was in the whole."""
     inner = compacted(part.problem, keep)
     return replace(inner, candidates=part.candidates[inner.candidates], offers=part.offers[inner.offers])
+
+
+def _at_several_places(problem: Problem, bound: Bound) -> Ints:
+    """For each mix the candidate of lowest bound at a few places, or with each engine, of which a limit speaks."""
+    candidates, lowest = problem.candidates, bound.with_candidate_usd_per_hour
+    named = {*offer_traits(problem), *candidate_traits(problem.limits)}
+    chosen = [np.zeros(0, dtype=np.int64)]
+    for trait in PLACES:
+        if trait not in named:
+            continue
+        group = GROUPS[trait](problem)
+        for serves in candidates.rate_per_s.T > 0:
+            order = np.flatnonzero(serves)
+            order = order[np.argsort(lowest[order], kind="stable")]
+            _, first = np.unique(group[order], return_index=True)
+            chosen.append(order[np.sort(first)[:MOST_PLACES]])
+    return np.concatenate(chosen)
 
 
 def _worthwhile(problem: Problem, worth: Worth, mixes: int) -> Flags:

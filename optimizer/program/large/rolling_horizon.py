@@ -54,16 +54,28 @@ def planned_by_windows(
     if paid_always is None:
         return None
     plan = _Plan(problem, np.where(problem.offers.always_paid, paid_always, np.floor(estimate + ROUNDING)))
+    first = clock.part()
     for number in range(MOST_PASSES):
         before, shift = plan.usd_per_hour, WINDOW // 2 * (number % 2)
         for start in range(shift, periods + shift, WINDOW):
             found = plan.improve(np.unique(np.arange(start, start + WINDOW) % periods), clock)
-            if not (found or number):
+            if not number and not (found and _in_time(first, (start + WINDOW) / periods)):
                 return None
         cost = plan.usd_per_hour
         if clock.expired or cost <= target_usd_per_hour or (number and cost > before * (1 - LEAST_FALL)):
             break
     return SolverResult("feasible", -np.inf, plan.values)
+
+
+def _in_time(first: Clock, done: float) -> bool:
+    """Whether the first pass, of which a share is done, comes to its end if the rest takes as long: else it is no plan.
+
+    Args:
+        first: Begun with the pass.
+        done: Share of the periods that have a plan.
+    """
+    left_s = first.left_s()
+    return left_s is None or first.spent_s * (1 - done) <= left_s * done
 
 
 def _paid_always(problem: Problem, clock: Clock) -> Floats | None:
