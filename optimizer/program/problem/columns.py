@@ -29,11 +29,11 @@ class Column(NamedTuple):
 def columns_of(
     policy: Policy,
     options: Sequence[WorkloadOptions],
-    market: Market,
+    offered: Flags,
     keep: Sequence[Flags] | None,
     counts_configurations: bool = False,
 ) -> tuple[tuple[Column, ...], int]:
-    """Every column, and how many were left out because another one matches them on exactly the same offers."""
+    """Every column on what is `offered` (O,), and how many were left out because another one matches them there."""
     columns: list[Column] = []
     possible = 0
     changes = any(choice.workload.demand is not None for choice in options)
@@ -41,7 +41,7 @@ def columns_of(
     whole |= changes and policy.elastic.repartition_minutes != 0
     for w, choice in enumerate(options):
         # platform and replica size -> the offers it fits
-        offers = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
+        offers = [np.flatnonzero(fits).tolist() for fits in choice.fits & offered]
         simplices = choice.simplices if may_mix(policy) else apart(len(choice.pools))
         rate = _rates(choice, None if keep is None else keep[w])
         best = _unmatched(choice, simplices, rate, policy, whole) | _running_today(policy, choice)[:, None]
