@@ -29,8 +29,8 @@ def standing(formulation: Formulation, ceiling: Ceiling) -> set[str]:
 def test_dominance_keeps_the_same_of_what_is_left(name: str, catalogs: Catalogs) -> None:
     inquiry = Inquiry.of(load_scenario(shipped_dir("scenarios") / f"{name}.yaml"), catalogs)
     for counts, ceiling in ((False, Ceiling()), (True, Ceiling(places=4, instances=3))):
-        every = inquiry.formulated(counts_configurations=counts)
-        few = inquiry.formulated(counts_configurations=counts, whole=False)
+        every = inquiry.formulated(counts=counts)
+        few = inquiry.formulated(counts=counts, whole=False)
         assert set(few.problem.candidates.ids) <= set(every.problem.candidates.ids)
         assert standing(few, ceiling) == standing(every, ceiling)
 
