@@ -59,19 +59,21 @@ def explained(
     inquiry = beside.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
     insured = insurance(inquiry)
-    promises = dict(zip(insured, *compared(bought, insured.values()), strict=True))
-    measured = requirements(scenario, inquiry.catalogs, bought)
-    fields, limit = until_limit(deciding(few, bought, measured, promises))
-    limits = with_deciding(measured, fields)
     unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
     also = list(by_api(inquiry, bought))
-    others, more, untold, rules = compared(
+    # in one turn, so that none is tried again before all have been asked
+    without, others, more, untold, rules = compared(
         bought,
+        insured.values(),
         next_best(unbudgeted, bought),
         (*opportunities(inquiry), *central_prediction(few)),
         unpublished(inquiry),
         rule_of_thumb(unbudgeted),
     )
+    promises = dict(zip(insured, without, strict=True))
+    measured = requirements(scenario, inquiry.catalogs, bought)
+    fields, limit = until_limit(deciding(few, bought, measured, promises))
+    limits = with_deciding(measured, fields)
     offered = [*promises.values(), *more, *untold]
     also += availability(replace(unbudgeted, close_enough=True), few.clock.share(SHARE_OF_AVAILABILITY), bought)
     uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]

@@ -40,7 +40,7 @@ SHARE_OF_PLAN, SHARE_OF_WEEK = 0.6, 0.4
 for simulating it, for the same question again where its replicas do not hold what they were counted on for, for going
 on with the search of a week, and for verifying and comparing."""
 
-SHARE_OF_COMPARISONS = 0.15
+SHARE_OF_COMPARISONS = 0.08
 """Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
 
 OPTIMIZE_PHASES = ("predicting", "solving", "simulating", "verifying", "comparing", "varying")

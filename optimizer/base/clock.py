@@ -61,6 +61,11 @@ class Clock:
         self._run_out: Limit | None = None
 
     @property
+    def question(self) -> "Clock":
+        """The one of the whole command, or question, that this is a part of."""
+        return self if self._whole is None else self._whole.question
+
+    @property
     def spent_s(self) -> float:
         """Seconds since it started."""
         return self._now() - self._start_s

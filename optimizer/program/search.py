@@ -15,10 +15,10 @@ from optimizer.program.problem.instance_contents import affordable, places_insta
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers
 from optimizer.program.problem.traits import GROUPS
-from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
+from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates, bound_at_prices
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.fullest_instance import divides_fullest, search_by_fullest
-from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, read_multipliers
+from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, prices_of, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
 from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import (
@@ -263,6 +263,24 @@ def affordable_candidates(problem: Problem, state: SearchState) -> Flags:
         bound = relaxation_bound(problem, keep, state)
         keep &= can_beat(problem, bound or no_bound(problem), None, state)
     return keep
+
+
+def not_too_dear(problem: Problem, state: SearchState) -> Flags:
+    """(C,) candidates that a plan within the state's cutoff may use, as far as prices of demand tell.
+
+    They are those of a relaxation of what is not replaced. Where little is replaced, as under limits on variety, that
+    leaves few of many candidates to be looked at.
+    """
+    every = np.ones(len(problem.candidates), dtype=np.bool_)
+    part = compacted(problem, undominated(problem)).problem
+    if len(part.streams) > MOST_RELAXED_STREAMS or state.clock.expired:
+        return every
+    program = build_program(part, relaxed=True)
+    result = solve_linear(model_proto(program, hourly_cost(program)), state.clock)
+    if result.status != "optimal" or not len(result.duals):
+        return every
+    price = prices_of(program.families, result.duals)["demand"][: len(part.demands)]
+    return can_beat(problem, bound_at_prices(problem, price), None, state)
 
 
 def relaxation_bound(problem: Problem, keep: Flags, state: SearchState) -> Bound | None:

@@ -21,7 +21,7 @@ from optimizer.program.problem.quantities import labels
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState
 from optimizer.program.proof.steps import within_cutoff
-from optimizer.program.search import affordable_candidates, one_configuration_each
+from optimizer.program.search import affordable_candidates, not_too_dear, one_configuration_each
 
 HARDLY_FEWER: Final = ("instances",)
 """Counts of which one less is asked for first, for mostly there is no plan of fewer; of others the fewest are."""
@@ -176,9 +176,12 @@ def search_no_more(problem: Problem, state: SearchState, most: Complexity) -> Si
     None where that would take long to know.
     """
     if problem.traffic.periods == 1:
-        # a single search leaves out by itself what is replaced and what is too dear
-        result = within_cutoff(search_laid_out(held_to(_within_budget(problem, state), most), state).result, state)
-        return Simplest(result.incumbent, result.status in ("optimal", "infeasible"))
+        # a single search leaves out by itself what is replaced and what is too dear, sooner of few
+        part = compacted(problem, not_too_dear(problem, state))
+        held = held_to(_within_budget(part.problem, state), most)
+        result = within_cutoff(search_laid_out(held, state).result, state)
+        plan = None if result.incumbent is None else result.incumbent.for_whole(part, problem)
+        return Simplest(plan, result.status in ("optimal", "infeasible"))
     part, asked = _within_cutoff(problem, state)
     held = held_to(asked, most)
     if _takes_long(held):

@@ -5,10 +5,8 @@ would be built from them and taken apart again, which takes as long as a small p
 """
 
 import ctypes
-import hashlib
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +31,7 @@ from pybind11_abseil.status import StatusNotOk
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
+from optimizer.program.remembered import SolvedBefore
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
 
@@ -76,9 +75,6 @@ better plans."""
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
 
-MOST_REMEMBERED, MOST_REMEMBERED_BYTES = 256, 1_000_000
-"""Programs whose proven answers are kept, and the size of one beyond which it is not: large ones hardly recur."""
-
 _STATUS: dict[int, Status] = {
     result_pb2.TERMINATION_REASON_OPTIMAL: "optimal",
     result_pb2.TERMINATION_REASON_FEASIBLE: "feasible",
@@ -110,44 +106,7 @@ class SolverResult:
     duals: Floats = field(default_factory=lambda: np.zeros(0))
 
 
-class _Remembered:
-    """Answers of programs that were solved to proof in this process: what a solver says of the same bytes is the same.
-
-    What is asked beside a plan often comes to a program that was solved before: what a change lets in, bounds leave
-    out. The key holds all that a solver is told but its time limit, which an answer that is proven did not meet.
-    """
-
-    def __init__(self) -> None:
-        self._answers: OrderedDict[bytes, tuple[SolverResult, int]] = OrderedDict()
-
-    def key(
-        self, model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto
-    ) -> bytes | None:
-        """What the program is known by; None for one too large to be kept."""
-        if model.ByteSize() > MOST_REMEMBERED_BYTES:
-            return None
-        told = parameters_pb2.SolveParametersProto()
-        told.CopyFrom(parameters)
-        told.ClearField("time_limit")
-        parts = (bytes([solver]), told.SerializeToString(deterministic=True), model.SerializeToString())
-        return hashlib.sha256(b"".join(parts)).digest()
-
-    def get(self, key: bytes | None) -> tuple[SolverResult, int] | None:
-        """The answer and the simplex iterations that it took, if it is known."""
-        return None if key is None else self._answers.get(key)
-
-    def keep(self, key: bytes | None, result: SolverResult, iterations: int) -> None:
-        """Keep an answer, in place of the oldest where there are many; arrays are shared, so none may be written to."""
-        if key is None or result.status not in ("optimal", "infeasible"):
-            return
-        result.values.setflags(write=False)
-        result.duals.setflags(write=False)
-        self._answers[key] = result, iterations
-        if len(self._answers) > MOST_REMEMBERED:
-            self._answers.popitem(last=False)
-
-
-_REMEMBERED = _Remembered()
+_REMEMBERED = SolvedBefore[SolverResult]()
 
 
 def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
@@ -221,6 +180,12 @@ def _seconds(clock: Clock) -> duration_pb2.Duration | None:
     return duration_pb2.Duration(seconds=int(seconds), nanos=int(fraction * 1e9))
 
 
+def _given_s(parameters: parameters_pb2.SolveParametersProto) -> float:
+    """The seconds that a solver may take; infinite without a limit."""
+    limit = parameters.time_limit
+    return limit.seconds + limit.nanos / 1e9 if parameters.HasField("time_limit") else np.inf
+
+
 def _nodes(clock: Clock) -> int | None:
     """Nodes of branch and bound, as far as the work that is left is likely to go."""
     left = clock.left_work()
@@ -238,6 +203,10 @@ def _solve(
         answer, iterations = known
         clock.spend(iterations)
         return answer
+    given_s = _given_s(parameters)
+    if (ended_before := _REMEMBERED.in_less_time(key, clock, given_s)) is not None:
+        clock.run_out("time limit")
+        return ended_before
     name = parameters_pb2.SolverTypeProto.Name(solver).removeprefix("SOLVER_TYPE_").lower()
     try:
         with _standard_output_kept_clean():
@@ -245,7 +214,10 @@ def _solve(
     except (StatusNotOk, ValueError, RuntimeError) as error:
         raise SolverFailure(f"{name} refused the model: {error}") from error
     if result is None:
-        return SolverResult("unproven", -np.inf)
+        nothing = SolverResult("unproven", -np.inf)
+        if clock.reached == "time limit":
+            _REMEMBERED.note_ended(key, clock, nothing, given_s)
+        return nothing
     ended = result.termination
     _note_limit(clock, ended.limit, parameters)
     clock.spend(result.solve_stats.simplex_iterations)
@@ -264,7 +236,13 @@ def _solve(
             duals = _dense(best.dual_solution.dual_values, len(model.linear_constraints.ids))
     bound = parameters.cutoff_limit if none_as_cheap else ended.objective_bounds.dual_bound
     answer = SolverResult(status, bound, values, duals)
-    _REMEMBERED.keep(key, answer, result.solve_stats.simplex_iterations)
+    # whoever is told it again is told the same arrays
+    answer.values.setflags(write=False)
+    answer.duals.setflags(write=False)
+    if answer.status in ("optimal", "infeasible"):
+        _REMEMBERED.keep(key, answer, result.solve_stats.simplex_iterations)
+    elif ended.limit == result_pb2.LIMIT_TIME:
+        _REMEMBERED.note_ended(key, clock, answer, given_s)
     return answer
 
 
@@ -298,8 +276,8 @@ def _in_a_thread(
         answered.set()
 
     threading.Thread(target=run, daemon=True).start()
-    limited, seconds = parameters.HasField("time_limit"), parameters.time_limit
-    late = Clock((seconds.seconds + seconds.nanos / 1e9) * (1 + LATE) + LATE_S if limited else None)
+    given_s = _given_s(parameters)
+    late = Clock(None if given_s == np.inf else given_s * (1 + LATE) + LATE_S)
     while not answered.wait(LOOK_S):
         if clock.out_of_memory:
             clock.run_out("memory limit")

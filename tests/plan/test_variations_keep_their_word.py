@@ -205,6 +205,31 @@ def test_what_time_leaves_unproven_is_told_as_at_most_where_that_says_much(
     assert ("at most" in row.text) == (said == "feasible")
 
 
+@pytest.mark.parametrize(
+    ("least", "admits_more", "said"),
+    [(1.2, False, "at least $"), (0.8, True, "saves at most $"), (0.8, False, "not compared, ")],
+)
+def test_a_least_cost_tells_what_is_due_where_no_time_was_left_for_the_simplest_plan(
+    few: Catalogs, monkeypatch: pytest.MonkeyPatch, least: float, admits_more: bool, said: str
+) -> None:
+    inquiry = Inquiry.of(Scenario.model_validate(SCENARIO), few)
+    answer = solved(inquiry)
+    chosen = read_back(answer)
+    usd = float(chosen.monthly_cost_usd) * least
+    solution = replace(answer.solution, cost_usd_per_month=usd, bound_usd_per_month=usd)
+
+    def out_of_time(*_: object) -> Answer:
+        raise LimitReached("time limit")
+
+    monkeypatch.setattr(comparing, "solved_for_least_cost", lambda *_: replace(answer, solution=solution))
+    monkeypatch.setattr(comparing, "simplified", out_of_time)
+    ((row,),) = compared(chosen, [SideQuestion("other", "with another", lambda: inquiry, admits_more=admits_more)])
+    assert row.outcome == "unproven"
+    assert row.monthly_cost_usd is None
+    assert row.text.startswith(f"with another: {said}")
+    assert row.text.endswith("the time limit was reached")
+
+
 def test_a_comparison_leaves_time_for_those_behind_it_and_is_tried_again_at_the_end(
     few: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +246,7 @@ def test_a_comparison_leaves_time_for_those_behind_it_and_is_tried_again_at_the_
     question = SideQuestion("other", "with another", lambda: asked)
     one, other = compared(chosen, [question] * 2, [question])
     assert [row.outcome for row in (*one, *other)] == ["unproven"] * 3
-    assert own == [400, 240, 144, 108, 54, 27], "two fifths of what is left each, then halves of it"
+    assert own == [250, 188, 141, 211, 105, 53], "a quarter of what is left each, then halves of it"
 
 
 def test_what_a_lost_instance_costs_is_the_cheapest_plan_that_survives_it(few: Catalogs) -> None:

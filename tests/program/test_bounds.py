@@ -17,7 +17,7 @@ from optimizer.program.formulation.rows import tagged
 from optimizer.program.problem.problem import Problem, restricted, sorted_problem
 from optimizer.program.problem.quantities import best_rate_per_s, most_replicas
 from optimizer.program.proof import sifting
-from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates
+from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates, bound_at_prices
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import bound_from, read_multipliers
 from optimizer.program.proof.state import SearchState
@@ -64,6 +64,22 @@ def test_no_plan_undercuts_the_cheapest_rates(problem: Problem) -> None:
     assert 0.0 < bound.usd_per_hour <= cost * (1 + 1e-9)
     used = (solution.replicas > 0).any(axis=0)
     assert (bound.with_candidate_usd_per_hour[used] <= cost * (1 + 1e-9)).all()
+
+
+@STEADY
+@given(problems("any", most_candidates=4, several=4), st.integers(0, 10**6))
+def test_no_plan_undercuts_what_prices_of_demand_say(problem: Problem, seed: int) -> None:
+    problem = sorted_problem(problem).problem
+    random, solution = np.random.default_rng(seed), solve_plainly(problem)
+    assume(solution.cost_usd_per_month is not None)
+    cost = (solution.cost_usd_per_month or 0.0) / HOURS_PER_MONTH
+    used = (solution.replicas > 0).any(axis=0)
+    for scale in (0.1, 1.0, 10.0):
+        bound = bound_at_prices(problem, random.exponential(scale, len(problem.demands)))
+        assert bound.usd_per_hour <= cost * (1 + 1e-9)
+        assert (bound.with_candidate_usd_per_hour[used] <= cost * (1 + 1e-9)).all()
+    within = search.not_too_dear(problem, SearchState(Clock(), cutoff_usd_per_hour=cost))
+    assert within[used].all()
 
 
 def test_what_is_too_large_to_be_solved_in_no_time_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

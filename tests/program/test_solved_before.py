@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from ortools.math_opt import model_pb2
+from ortools.math_opt import model_pb2, result_pb2
 
 from optimizer.base.clock import Clock
 from optimizer.program import solver
@@ -45,6 +45,33 @@ def test_the_same_program_is_solved_once_whatever_time_is_left(solved: list[int]
     assert same(solve_integer(cover(41.5), again), known)
     assert len(solved) == 1
     assert again.spent_work == first.spent_work
+
+
+def test_a_program_that_time_ended_is_begun_again_for_more_time_alone(
+    solved: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = solver._in_a_thread
+
+    def short_of_time(*told: object) -> object:
+        result = own(*told)  # type: ignore[arg-type]
+        assert result is not None
+        result.termination.reason = result_pb2.TERMINATION_REASON_FEASIBLE
+        result.termination.limit = result_pb2.LIMIT_TIME
+        return result
+
+    monkeypatch.setattr(solver, "_in_a_thread", short_of_time)
+    question = Clock(100.0)
+    first, again = question.share(0.4), question.share(0.3)
+    found = solve_integer(cover(44.5), first)
+    assert found.status == "feasible"
+    assert same(solve_integer(cover(44.5), again), found)
+    assert again.reached == "time limit"
+    assert len(solved) == 1
+    solve_integer(cover(44.5), question.share(0.9))
+    assert len(solved) == 2
+    # another question begins anew
+    solve_integer(cover(44.5), Clock(10.0))
+    assert len(solved) == 3
 
 
 def test_what_differs_in_anything_that_a_solver_is_told_is_solved(solved: list[int]) -> None:

@@ -2,28 +2,36 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from typing import Final
 
 from optimizer.base.arrays import Flags
-from optimizer.base.clock import LimitReached
+from optimizer.base.clock import Limit, LimitReached
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.simplifying import simplified
 from optimizer.plan.question.solving import less_than, solved_for_least_cost
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
-from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fields import CENT, Outcome
 from optimizer.plan.record.fleet import Outline, PlannedFleet
 
 NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unproven": "feasible"}
 """What it says of a known plan that none cheaper was found."""
 
-SHARE_OF_FIRST_TRY, SHARE_OF_SECOND_TRY = 0.4, 0.5
+SHARE_OF_FIRST_TRY, SHARE_OF_SECOND_TRY = 0.25, 0.5
 """Of what is left of a limit, for one comparison: one that takes long leaves time for those behind it."""
 
 LARGEST_GAP_SHOWN: Final = 0.25
 """Of a plan that a limit left unproven, which is told as what the comparison costs at most."""
+
+
+class NotSimplified(LimitReached):
+    """A comparison whose least cost is proven, with no time left to look for a plan with no more to operate."""
+
+    def __init__(self, limit: Limit, least_usd: float) -> None:
+        super().__init__(limit)
+        self.least_usd = Decimal(repr(least_usd)).quantize(CENT, ROUND_FLOOR)
 
 
 @dataclass(frozen=True)
@@ -46,9 +54,18 @@ class SideQuestion:
             inquiry = self.asked()
             own = replace(inquiry, clock=inquiry.clock.share(share))
             answer = _as_far_as_time_goes(own, self.keep, known_usd)
+        except NotSimplified as reached:
+            return without_plan(self.kind, self.change, "unproven", self._bounded(chosen, reached))
         except LimitReached as reached:
             return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
         return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more)
+
+    def _bounded(self, chosen: PlannedFleet, known: NotSimplified) -> str:
+        """What a least cost says: how much is due at least, or saved at most."""
+        above = known.least_usd - chosen.monthly_cost_usd
+        if above > 0:
+            return f"at least ${known.least_usd:,.2f} a month ({signed(above)}), {known}"
+        return f"saves at most ${-above:,.2f} a month, {known}" if self.admits_more else f"not compared, {known}"
 
 
 def compared(chosen: PlannedFleet, *groups: Iterable[SideQuestion]) -> tuple[list[Alternative], ...]:
@@ -69,6 +86,7 @@ def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_u
     """The simplest plan that is as good as cheapest, or the best that was found in time: so much is due at most.
 
     Raises:
+        NotSimplified: no time was left for more than a least cost, which bounds what is due.
         LimitReached: what was found in time says too little: none, none cheaper than a known plan that is still to be
             had, or where none is known one that may be far above the cheapest.
     """
@@ -76,13 +94,23 @@ def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_u
     cheapest = solved_for_least_cost(replace(inquiry, settles=True), keep, known)
     found = cheapest.solution
     if found.ended_by is None or found.outcome in ("optimal", "infeasible"):
-        return simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, settles=False)), keep, known_usd)
+        try:
+            return simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, settles=False)), keep, known_usd)
+        except LimitReached as reached:
+            if found.cost_usd_per_month is None or not _of_every_plan(cheapest.inquiry):
+                raise
+            raise NotSimplified(reached.limit, found.bound_usd_per_month or 0.0) from reached
     if found.cost_usd_per_month is None or found.relative_gap is None:
         raise LimitReached(found.ended_by)
     says_much = found.relative_gap <= LARGEST_GAP_SHOWN if known_usd is None else found.cost_usd_per_month < known_usd
     if not says_much:
         raise LimitReached(found.ended_by)
     return replace(cheapest, simplicity_proven=False)
+
+
+def _of_every_plan(inquiry: Inquiry) -> bool:
+    """Whether what is proven of a program is true of every plan: no hour rounded up, no capacity added up by shares."""
+    return inquiry.week.exact and not inquiry.mixes_between()
 
 
 def told(

@@ -33,9 +33,7 @@ def enlarged(known: Answer, inquiry: Inquiry) -> Answer | None:
     own = own_configurations(known)
     # replicas that are sent one predicted mix each hold, whatever lies between
     for asked in (inquiry, inquiry.apart()):
-        search = partial(
-            search_larger, kind=_kinds(known, asked.formulated(own, counts_configurations=True)), least=needed
-        )
+        search = partial(search_larger, kind=_kinds(known, asked.formulated(own, counts=True)), least=needed)
         found, _ = asked.simpler_once(own, search, np.inf)
         if found is not None and not found.broken():
             return replace(found, inquiry=inquiry, simplicity_proven=False)

@@ -249,22 +249,22 @@ class Inquiry:
             of_workload[mix.workload_index].append(mix)
         return replace(self, options=tuple(how(choice, of_workload[choice.workload_index]) for choice in self.options))
 
-    def formulated(self, keep: Sequence[Flags] | None = None, counts_configurations: bool = False) -> Formulation:
-        """The purchase problem, optionally over a part of the configurations."""
+    def formulated(self, keep: Sequence[Flags] | None = None, counts: bool = False, whole: bool = True) -> Formulation:
+        """The problem, over a part of the configurations, counted or not, and `whole` or for a search alone."""
         hosted = apis(self.scenario, self.catalogs).admitted if "serverless" in self.scenario.policy.hosting else ()
-        counts = counts_configurations or self.most_complicated is not None
+        counts = counts or self.most_complicated is not None
         made_of = with_containers(self.by_second, self.options, keep, hosted, self.week)
-        found = formulate(self.scenario, self.options, self.market, *made_of, counts)
+        taxed = self.tolls_usd_per_hour is not None
+        found = formulate(self.scenario, self.options, self.market, *made_of, counts, whole or taxed)
         if self.tolls_usd_per_hour is not None:
             tolls = self.tolls_usd_per_hour[:, found.offers]
             found = replace(found, problem=tolled(found.problem, tolls, found.periods.hour_to_period))
-        most = self.most_complicated
-        return found if most is None else replace(found, problem=held_to(found.problem, most))
+        return found if not (most := self.most_complicated) else replace(found, problem=held_to(found.problem, most))
 
     def solved_once(self, keep: Sequence[Flags] | None, known_usd_per_month: float | None = None) -> Answer:
         """The optimum of one program: these periods, and capacity added up between these predicted mixes."""
         self.still_wanted()
-        formulation = self.formulated(keep)
+        formulation = self.formulated(keep, whole=self.insists)
         gap, nodes = (COMPARISON_GAP, COMPARISON_NODES) if self.close_enough else (0.0, self.node_limit)
         solution = solve(
             formulation.problem,
@@ -287,7 +287,7 @@ class Inquiry:
     ) -> tuple["Answer | None", bool]:
         """What a search for a simpler plan finds in one program within a cost a month, and whether that is proven."""
         self.still_wanted()
-        formulation = self.formulated(keep, counts_configurations=True)
+        formulation = self.formulated(keep, counts=True, whole=self.insists)
         nodes = COMPARISON_NODES if self.over_time else self.node_limit
         solution, proven = solve_simpler(formulation.problem, search, most_usd, self.clock, nodes)
         if not proven:

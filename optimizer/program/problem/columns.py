@@ -29,26 +29,33 @@ class Column(NamedTuple):
 def columns_of(
     policy: Policy,
     options: Sequence[WorkloadOptions],
-    market: Market,
+    offered: Flags,
     keep: Sequence[Flags] | None,
     counts_configurations: bool = False,
 ) -> tuple[tuple[Column, ...], int]:
-    """Every column, and how many were left out because another one matches them on exactly the same offers."""
+    """Every column on what is `offered` (O,), and how many were left out because another one matches them there."""
     columns: list[Column] = []
     possible = 0
     changes = any(choice.workload.demand is not None for choice in options)
     whole = counts_configurations or "configuration" in _counted_labels(policy)
     whole |= changes and policy.elastic.repartition_minutes != 0
     for w, choice in enumerate(options):
-        # platform and replica size -> the offers it fits
-        offers = [np.flatnonzero(fits).tolist() for fits in choice.fits & market.admitted]
+        # platform and replica size -> the offers it fits, and how many these are
+        fits = choice.fits & offered
+        fitting = fits.sum(axis=1)
         simplices = choice.simplices if may_mix(policy) else apart(len(choice.pools))
         rate = _rates(choice, None if keep is None else keep[w])
-        best = _unmatched(choice, simplices, rate, policy, whole) | _running_today(policy, choice)[:, None]
-        possible += int(_deployments(simplices, rate > 0) @ np.array([len(fitting) for fitting in offers])[choice.kind])
-        for c in np.flatnonzero(best.any(axis=1) & (rate > 0).any(axis=1)).tolist():
-            parts = served([simplex for simplex, stays in zip(simplices, best[c], strict=True) if stays], rate[c] > 0)
-            columns += [Column(w, part, c, offer) for part in parts for offer in offers[choice.kind[c]]]
+        # most configurations fail a criterion or fit nothing: of what follows they are no part
+        rows = np.flatnonzero((rate > 0).any(axis=1) & (fitting > 0)[choice.kind])
+        rate, kind = rate[rows], choice.kind[rows]
+        best = _unmatched(choice, rows, simplices, rate, policy, whole) | _running_today(policy, choice, rows)[:, None]
+        possible += int(_deployments(simplices, rate > 0) @ fitting[kind])
+        stays = np.flatnonzero(best.any(axis=1))
+        offers = {number: np.flatnonzero(fits[number]).tolist() for number in np.unique(kind[stays]).tolist()}
+        for row in stays.tolist():
+            chosen = [simplex for simplex, fastest in zip(simplices, best[row], strict=True) if fastest]
+            on_offers, c = offers[int(kind[row])], int(rows[row])
+            columns += [Column(w, part, c, offer) for part in served(chosen, rate[row] > 0) for offer in on_offers]
     return tuple(columns), possible - len(columns)
 
 
@@ -75,9 +82,9 @@ def _deployments(simplices: Sequence[Simplex], passed: Flags) -> Ints:
 
 
 def _unmatched(
-    choice: WorkloadOptions, simplices: Sequence[Simplex], rate: Floats, policy: Policy, whole: bool
+    choice: WorkloadOptions, rows: Ints, simplices: Sequence[Simplex], rate: Floats, policy: Policy, whole: bool
 ) -> Flags:
-    """(P, simplices) configurations that no other one of their platform and replica size matches, `whole` or in each.
+    """(R, simplices) listed configurations that none of their platform and replica size matches, `whole` or in each.
 
     One matches another where it sustains as much of every predicted mix of the simplex; among equals the first stays.
 
@@ -94,20 +101,21 @@ def _unmatched(
     """
     counted = _counted_labels(policy)
     platform = Categorical.of([(kind.platform, kind.gpus) for kind in choice.kinds])
-    group = platform.codes[choice.kind] if whole else choice.kind
+    group = (platform.codes[choice.kind] if whole else choice.kind)[rows]
     if "engine" in counted:
-        engines = [c.engine for c in choice.configurations]
+        engines = [choice.configurations[c].engine for c in rows.tolist()]
         group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
     if whole:
-        return np.repeat(_fastest_at_all_distances(choice, group, rate)[:, None], len(simplices), axis=1)
+        return np.repeat(_fastest_at_all_distances(choice, rows, group, rate)[:, None], len(simplices), axis=1)
     return np.stack([_fastest_of_group(group, rate[:, list(simplex)]) for simplex in simplices], axis=1)
 
 
-def _fastest_at_all_distances(choice: WorkloadOptions, group: Ints, rate: Floats) -> Flags:
-    """(P,) rows of the setups that no other one of their group matches at every distance and in every column."""
+def _fastest_at_all_distances(choice: WorkloadOptions, rows: Ints, group: Ints, rate: Floats) -> Flags:
+    """(R,) listed setups that no other one of their group matches at every distance and in every column."""
     if not np.any(choice.network_ms):
         return _fastest_of_group(group, rate)
-    setups, away = Categorical.of(choice.configurations), Categorical[float].of(choice.network_ms)
+    setups = Categorical.of([choice.configurations[c] for c in rows.tolist()])
+    away = Categorical[float].of(choice.network_ms[rows])
     # configuration at one distance -> its setup, with the rates at every distance side by side
     wide = np.zeros((len(setups.categories), len(away.categories), rate.shape[1]))
     wide[setups.codes, away.codes] = rate
@@ -144,11 +152,11 @@ def _in_force(policy: Policy) -> tuple[InForce, ...]:
     return () if migration is None or migration.in_force is None else migration.in_force
 
 
-def _running_today(policy: Policy, choice: WorkloadOptions) -> Flags:
-    """(P,) the configurations that replicas in force have."""
-    running: Flags = np.zeros(len(choice.configurations), dtype=bool)
+def _running_today(policy: Policy, choice: WorkloadOptions, rows: Ints) -> Flags:
+    """(R,) the listed configurations that replicas in force have."""
+    running: Flags = np.zeros(len(rows), dtype=bool)
     for item in _in_force(policy):
-        running |= np.array([_is_it(item, choice, row) for row in range(len(running))], dtype=bool)
+        running |= np.array([_is_it(item, choice, row) for row in rows.tolist()], dtype=bool)
     return running
 
 

@@ -14,10 +14,12 @@ from optimizer.performance.candidates.periods import Periods, periods
 from optimizer.performance.candidates.triangulation import Simplex
 from optimizer.performance.market.market import Market
 from optimizer.performance.physics.categorical import Categorical
+from optimizer.program.problem.alike import cheapest_alike
 from optimizer.program.problem.columns import Column, columns_of, replicas_in_force
 from optimizer.program.problem.data import (
     Billing,
     Candidates,
+    Ceiling,
     EgressPrices,
     HostedApis,
     LayoutTerms,
@@ -29,6 +31,8 @@ from optimizer.program.problem.data import (
 from optimizer.program.problem.problem import Problem
 
 SAME_PLATFORM = "same_platform"
+
+NONE_IN_FORCE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ def formulate(
     apis: Sequence[Api] = (),
     week: Periods | None = None,
     counts_configurations: bool = False,
+    whole: bool = True,
 ) -> Formulation:
     """The problem over every passing configuration on every admitted offer.
 
@@ -72,13 +77,38 @@ def formulate(
         keep: Optionally one mask (P,) per entry of `options`: configurations to consider at all.
         apis: Hosted models that may serve a class.
         week: Its periods, `periods` of the scenario where none are given.
-        counts_configurations: Whether a plan of fewer configurations may be wanted that costs more.
+        counts_configurations: Whether a plan of fewer configurations, or places, may be wanted that costs more.
+        whole: Whether the offers stay of which a cheaper one holds the same, which no search keeps.
     """
-    columns, same_platform = columns_of(scenario.policy, options, market, keep, counts_configurations)
+    policy, week = scenario.policy, periods(scenario) if week is None else week
+    offered = market.admitted
+    if not (whole or policy.migration):
+        on_offer = np.flatnonzero(offered & np.any([choice.fits.any(axis=0) for choice in options], axis=0))
+        alone = _problem(scenario, options, market, (), on_offer, week)
+        alone = replace(alone, ceiling=Ceiling(places=1 if counts_configurations else None))
+        held = np.vstack([choice.fits[:, on_offer] for choice in options])
+        offered = np.zeros_like(offered)
+        offered[on_offer[cheapest_alike(alone, held, market.serving_share[on_offer])]] = True
+    columns, same_platform = columns_of(policy, options, offered, keep, counts_configurations)
     used = np.array(sorted({column.offer for column in columns}), dtype=np.int64)
-    week = periods(scenario) if week is None else week
-    replicas, unmatched = replicas_in_force(scenario.policy, options, market, columns)
-    problem = Problem(
+    replicas, unmatched = replicas_in_force(policy, options, market, columns)
+    problem = _problem(scenario, options, market, columns, used, week, replicas, unmatched, apis)
+    return Formulation(problem, tuple(columns), used, tuple(apis), week, same_platform, unmatched)
+
+
+def _problem(
+    scenario: Scenario,
+    options: Sequence[WorkloadOptions],
+    market: Market,
+    columns: Sequence[Column],
+    used: Ints,
+    week: Periods,
+    replicas: Ints = NONE_IN_FORCE,
+    unmatched: int = 0,
+    apis: Sequence[Api] = (),
+) -> Problem:
+    """Columns on the used offers in numbers."""
+    return Problem(
         traffic=_traffic(scenario, options, week),
         candidates=_candidates(scenario, options, market, columns, used, replicas),
         offers=_offers(market, used),
@@ -88,7 +118,6 @@ def formulate(
         billing=_billing(scenario, market, used, week),
         layouts=_layouts(scenario, week),
     )
-    return Formulation(problem, tuple(columns), used, tuple(apis), week, same_platform, unmatched)
 
 
 def _mixes(options: Sequence[WorkloadOptions]) -> dict[tuple[str, int], int]:

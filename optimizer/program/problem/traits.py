@@ -92,6 +92,23 @@ def variety(problem: Problem) -> tuple[Variety, tuple[str, ...]]:
     return Variety(least, label_numbers(labels)), tuple(trait for trait in traits if trait != place)
 
 
+def no_worse_where(problem: Problem, named: Iterable[str], places: Variety) -> Floats:
+    """(O, traits) such that an offer is no worse where all its traits are at most the other's."""
+    offers = problem.offers
+    columns: list[Column] = [*same(offers.gpus_per_instance)]
+    if problem.traffic.periods > 1:
+        columns += same(offers.always_paid.astype(np.int64))
+        columns += same(np.where(offers.always_paid, places.place, -1))
+    columns += [*problem.tolls_usd_per_hour]
+    if problem.egress.charged:
+        columns.append(problem.egress.usd_per_gb)
+    if problem.has_minimum_billing:
+        columns.append(problem.billing.minimum_hours)
+    for trait in named:
+        columns += OFFER_TRAITS[trait](problem)
+    return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
+
+
 def candidate_traits(limits: Limits) -> tuple[str, ...]:
     """What a replacement of a candidate on its offer must have in common with it."""
     named = _named(limits, (trait for item in limits.in_force for trait in item.compares_candidates_by))

@@ -1,7 +1,8 @@
-"""A bound that nothing is solved for: every request at the least that it costs on any instance full of such requests.
+"""A bound that nothing is solved for, from prices of demand alone: of a few candidates, or the least that any takes.
 
-These prices of demand are multipliers like any others (see `relaxation`), which proves what they say. Losses, spare
-replicas that no request is sent to and limits on the fleet are not looked at, so it is for when no time is left.
+Prices of demand are multipliers like any others (see `relaxation`), which proves what they say. Losses, spare replicas
+that no request is sent to and limits on the fleet are not looked at: it is for when no time is left, and for leaving
+out what is far too dear before anything else is looked at.
 """
 
 import numpy as np
@@ -16,7 +17,8 @@ from optimizer.program.proof.relaxation import Bound, Multipliers, bound_from
 
 
 def bound_at_cheapest_rates(problem: Problem) -> Bound:
-    """What no plan undercuts, of a problem however large, in a moment."""
+    """What no plan undercuts, of a problem however large, in a moment: every request at the least that it costs on any
+    instance full of such requests."""
     columns = lay_out(problem, relaxed=True)
     cost = cost_usd_per_hour(problem, columns)
     instance_price, sending, api_price = cost[columns.instances], cost[columns.flow], cost[columns.bought]
@@ -30,13 +32,20 @@ def bound_at_cheapest_rates(problem: Problem) -> Bound:
         np.minimum.at(price, row, usd_per_hour[stream] / (share * classes))
     # a demand that nothing serves rules every plan out elsewhere
     price[~np.isfinite(price)] = 0.0
+    return bound_at_prices(problem, price)
+
+
+def bound_at_prices(problem: Problem, price: Floats) -> Bound:
+    """What no plan undercuts where each demand (D,) is worth so many USD/h."""
+    columns = lay_out(problem, relaxed=True)
+    cost = cost_usd_per_hour(problem, columns)
     multipliers = Multipliers(
-        flow_worth=_worth(problem, problem.streams, price) - sending,
+        flow_worth=_worth(problem, problem.streams, price) - cost[columns.flow],
         replica_worth=np.zeros((problem.traffic.periods, len(problem.candidates))),
         api_worth=_worth(problem, problem.api_streams, price),
-        api_price=api_price,
-        instance_price=instance_price,
-        instance_worth=np.zeros_like(instance_price),
+        api_price=cost[columns.bought],
+        instance_price=cost[columns.instances],
+        instance_worth=np.zeros(len(columns.instances)),
         gained=float(price.sum()),
         charged=0.0,
         group=np.zeros(len(problem.streams)),

@@ -42,7 +42,6 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
 So a plan of no more cost avoids what is replaced. Ties are broken by the order of ids, so no two replace each other.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,11 +54,9 @@ from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, stands_in_force
 from optimizer.program.problem.traits import (
     CANDIDATE_TRAITS,
-    OFFER_TRAITS,
-    Column,
     Variety,
     candidate_traits,
-    same,
+    no_worse_where,
     variety,
 )
 
@@ -175,7 +172,7 @@ class _OfferRule:
         return cls(
             have=np.ascontiguousarray(have.T),
             need=need,
-            traits=_traits(problem, named, places),
+            traits=no_worse_where(problem, named, places),
             variety=places,
             content=_contents(candidates, kind, len(price)),
             scarce=np.isfinite(problem.offers.available),
@@ -296,20 +293,3 @@ def _rates(candidates: Candidates, kind: Ints, offers: int) -> tuple[Floats, Flo
     need[(several > 1) & ~one_mix[:, None]] = np.inf
     have[:, one_mix] = np.maximum.accumulate(need[:, one_mix], axis=2)
     return have.reshape(offers, -1), need.reshape(offers, -1)
-
-
-def _traits(problem: Problem, named: Iterable[str], places: Variety) -> Floats:
-    """(O, traits) such that an offer is no worse where all its traits are at most the other's."""
-    offers = problem.offers
-    columns: list[Column] = [*same(offers.gpus_per_instance)]
-    if problem.traffic.periods > 1:
-        columns += same(offers.always_paid.astype(np.int64))
-        columns += same(np.where(offers.always_paid, places.place, -1))
-    columns += [*problem.tolls_usd_per_hour]
-    if problem.egress.charged:
-        columns.append(problem.egress.usd_per_gb)
-    if problem.has_minimum_billing:
-        columns.append(problem.billing.minimum_hours)
-    for trait in named:
-        columns += OFFER_TRAITS[trait](problem)
-    return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
