@@ -8,9 +8,9 @@ from support.placements import larger_problem
 from support.promises import faults
 
 from optimizer.base.clock import Clock
-from optimizer.program.problem.data import Candidates, FullestInstance, Limits, Offers, steady_traffic
+from optimizer.program.problem.data import Candidates, FullestInstance, HostedApis, Limits, Offers, steady_traffic
 from optimizer.program.problem.instance_contents import instance_contents
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof.contents_bound import candidates_within
 from optimizer.program.proof.fullest_instance import divides_fullest
 from optimizer.program.solve import solve, solve_plainly
@@ -69,6 +69,17 @@ def test_the_cheapest_plan_is_that_of_a_program_with_every_level(seed: int) -> N
     if plain.cost_usd_per_month is not None:
         assert found.cost_usd_per_month == pytest.approx(plain.cost_usd_per_month, rel=1e-6)
         assert not faults(problem, found)
+
+
+def test_a_plan_of_hosted_apis_alone_stands_on_no_instance() -> None:
+    """The second of two where no machine may serve at all."""
+    hosted = HostedApis(("h",), np.array([0]), np.array([1e-6]), ("saas",))
+    beside = replace(boxes_and_cards(), apis=hosted)
+    for problem in (beside, compacted(beside, np.zeros(3, dtype=np.bool_)).problem):
+        found = solve(problem)
+        assert found.outcome == "optimal"
+        assert found.api_flow_per_s.sum() == pytest.approx(1.0)
+        assert not len(found.placed)
 
 
 def test_some_of_them_have_a_plan_and_some_have_none() -> None:

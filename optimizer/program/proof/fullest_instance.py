@@ -171,7 +171,7 @@ def _carried_and_lost(problem: Problem, plan: Incumbent) -> tuple[Floats, Floats
     row, stream, bought = demand_shares(problem, problem.api_streams)
     carried = share @ plan.replicas[0]
     np.add.at(carried, row, bought * (plan.api_flow_per_s / problem.api_streams.reach_per_s)[stream])
-    standing = plan.placed.replicas.reshape(-1, share.shape[1])
+    standing = plan.placed.replicas.reshape(len(plan.placed), share.shape[1])
     return carried, (standing @ share.T).max(axis=0, initial=0.0)
 
 
