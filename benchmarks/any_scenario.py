@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from optimizer import load_catalogs
-from optimizer.answers.optimize import optimize
+from optimizer.answers.planning.optimize import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 

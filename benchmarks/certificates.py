@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from optimizer import load_catalogs, load_scenario
-from optimizer.answers.tried import confirmed_answer
+from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.plan.certify.certificate import certified
 from optimizer.plan.question.inquiry import Inquiry

@@ -16,8 +16,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from optimizer import load_catalogs, load_scenario
-from optimizer.answers.optimize import verified
-from optimizer.answers.tried import SimulatedPlan, confirmed_plan
+from optimizer.answers.planning.optimize import verified
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario

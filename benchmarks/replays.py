@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from optimizer import load_catalogs
-from optimizer.answers.tried import tried
+from optimizer.answers.planning.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import DEFAULT_MAX_UTILIZATION, Router

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from optimizer.answers.optimize import optimized
+from optimizer.answers.planning.optimize import optimized
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs

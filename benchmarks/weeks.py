@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from optimizer import load_catalogs
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning.optimize import verified
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
 from optimizer.inputs.catalog.records import Catalogs

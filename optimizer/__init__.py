@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from optimizer.answers.experiment import ExperimentReport, experiment
     from optimizer.answers.export.export import export_plan
     from optimizer.answers.export.record import Export
-    from optimizer.answers.frontier import Frontier, frontier
     from optimizer.answers.gate.baseline import Baseline
     from optimizer.answers.gate.gate import gate
     from optimizer.answers.gate.pin import Pin, pinned
@@ -48,8 +47,10 @@ if TYPE_CHECKING:
     from optimizer.answers.horizon.horizon import horizon
     from optimizer.answers.lifecycle.lifecycle import lifecycle
     from optimizer.answers.lifecycle.types import LifecycleReport
-    from optimizer.answers.optimize import optimize
-    from optimizer.answers.page import Page, page
+    from optimizer.answers.planning.frontier import Frontier, frontier
+    from optimizer.answers.planning.optimize import optimize
+    from optimizer.answers.planning.page import Page, page
+    from optimizer.answers.planning.why_not import WhyNot, why_not
     from optimizer.answers.portfolio.portfolio import portfolio
     from optimizer.answers.portfolio.reading import load_portfolio
     from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioReport
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from optimizer.answers.verify import verify_plan
     from optimizer.answers.watch.types import WatchReport
     from optimizer.answers.watch.watch import watch
-    from optimizer.answers.why_not import WhyNot, why_not
     from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
     from optimizer.base.progress import Progress
     from optimizer.inputs.catalog.checks import CatalogFinding

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, Literal
 
-from optimizer.answers.tried import SimulatedPlan, confirmed_plan
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.memory import Memory

@@ -12,7 +12,7 @@ from optimizer.answers.gate.changes import changes
 from optimizer.answers.gate.gate import unusable
 from optimizer.answers.gate.plan import plan_of
 from optimizer.answers.gate.types import CausedBy, DeploymentChange, Removed
-from optimizer.answers.tried import SimulatedPlan, confirmed_plan
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import figure

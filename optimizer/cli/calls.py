@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from optimizer.answers.fitted import fitted as fitted
     from optimizer.answers.folder import check_folder as check_folder
     from optimizer.answers.folder import write_folder as write_folder
-    from optimizer.answers.frontier import frontier as frontier
-    from optimizer.answers.frontier import frontier_steps as frontier_steps
-    from optimizer.answers.frontier import sweep_of as sweep_of
     from optimizer.answers.gate.gate import gate as gate
     from optimizer.answers.gate.not_evaluated import not_evaluated as not_evaluated
     from optimizer.answers.gate.pin import pinned as pinned
@@ -59,12 +56,17 @@ if TYPE_CHECKING:
     from optimizer.answers.lifecycle.lifecycle import lifecycle as lifecycle
     from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of
     from optimizer.answers.located import located as located
-    from optimizer.answers.optimize import OPTIMIZE_PHASES as OPTIMIZE_PHASES
-    from optimizer.answers.optimize import Optimized as Optimized
-    from optimizer.answers.optimize import optimize as optimize
-    from optimizer.answers.optimize import optimized as optimized
-    from optimizer.answers.page import PAGE_PHASES as PAGE_PHASES
-    from optimizer.answers.page import page as page
+    from optimizer.answers.planning.frontier import frontier as frontier
+    from optimizer.answers.planning.frontier import frontier_steps as frontier_steps
+    from optimizer.answers.planning.frontier import sweep_of as sweep_of
+    from optimizer.answers.planning.optimize import OPTIMIZE_PHASES as OPTIMIZE_PHASES
+    from optimizer.answers.planning.optimize import Optimized as Optimized
+    from optimizer.answers.planning.optimize import optimize as optimize
+    from optimizer.answers.planning.optimize import optimized as optimized
+    from optimizer.answers.planning.page import PAGE_PHASES as PAGE_PHASES
+    from optimizer.answers.planning.page import page as page
+    from optimizer.answers.planning.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
+    from optimizer.answers.planning.why_not import why_not as why_not
     from optimizer.answers.portfolio.portfolio import PORTFOLIO_PHASES as PORTFOLIO_PHASES
     from optimizer.answers.portfolio.portfolio import portfolio as portfolio
     from optimizer.answers.portfolio.reading import load_portfolio as load_portfolio
@@ -84,8 +86,6 @@ if TYPE_CHECKING:
     from optimizer.answers.sweep.types import SweepReport as SweepReport
     from optimizer.answers.verify import verify_plan as verify_plan
     from optimizer.answers.watch.watch import watch as watch
-    from optimizer.answers.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
-    from optimizer.answers.why_not import why_not as why_not
     from optimizer.cli.progress import ProgressBar as ProgressBar
     from optimizer.cli.progress import progress_bar as progress_bar
     from optimizer.inputs.catalog.loading import load_catalogs as load_catalogs

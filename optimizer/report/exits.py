@@ -4,10 +4,10 @@ from typing import Final, TypeAlias
 
 from optimizer.answers.accuracy.predicted import Prediction
 from optimizer.answers.compare.types import Comparison
-from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
-from optimizer.answers.why_not import WhyNot
+from optimizer.answers.planning.frontier import Frontier
+from optimizer.answers.planning.why_not import WhyNot
 from optimizer.base.errors import EXIT_BY_OUTCOME, Exit
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation

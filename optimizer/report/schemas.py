@@ -7,14 +7,14 @@ from pydantic import BaseModel
 from optimizer.answers.check.types import CheckReport
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.experiment import ExperimentReport
-from optimizer.answers.frontier import Frontier
 from optimizer.answers.gate.types import GateReport
 from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.planning.frontier import Frontier
+from optimizer.answers.planning.why_not import WhyNot
 from optimizer.answers.portfolio.types import PortfolioReport
 from optimizer.answers.replan import ReplanReport
 from optimizer.answers.sweep.types import SweepReport
 from optimizer.answers.watch.types import WatchReport
-from optimizer.answers.why_not import WhyNot
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.inputs.scenario.scenario import Scenario

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from optimizer import load_catalogs, optimize
-from optimizer.answers.frontier import frontier, sweep_of
+from optimizer.answers.planning.frontier import frontier, sweep_of
+from optimizer.answers.planning.why_not import why_not
 from optimizer.answers.simulate import simulate
-from optimizer.answers.why_not import why_not
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

@@ -22,7 +22,7 @@ from optimizer import load_scenario
 from optimizer.answers.bill import bill_lines
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.compare.types import Comparison, StoppedBy
-from optimizer.answers.tried import confirmed_answer
+from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs

@@ -7,7 +7,7 @@ from support.command import Command
 from support.scenarios import accepting, monthly_cost
 
 from optimizer import load_scenario
-from optimizer.answers.frontier import Frontier, frontier, sweep_of
+from optimizer.answers.planning.frontier import Frontier, frontier, sweep_of
 from optimizer.base.errors import Exit, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

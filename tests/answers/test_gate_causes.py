@@ -15,7 +15,7 @@ from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.places import Places
 from optimizer.answers.gate.rules.demands import GateLimits, Verdict
 from optimizer.answers.gate.types import Cause, CausedBy, GateReport
-from optimizer.answers.tried import tried
+from optimizer.answers.planning.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs

@@ -12,7 +12,7 @@ from ortools.math_opt import model_pb2
 from ortools.math_opt.core.python import solver as mathopt
 from support.command import Command
 
-from optimizer.answers.optimize import optimized
+from optimizer.answers.planning.optimize import optimized
 from optimizer.base import memory
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError

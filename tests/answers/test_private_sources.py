@@ -7,7 +7,7 @@ import pytest
 from support.gate_cases import scenario, world
 
 from optimizer.answers.compare.compare import compare
-from optimizer.answers.optimize import optimized
+from optimizer.answers.planning.optimize import optimized
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.sources import Source

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from optimizer.answers.optimize import optimize
+from optimizer.answers.planning.optimize import optimize
 from optimizer.answers.sweep import planning, reading
 from optimizer.answers.sweep.planning import RunPlanner
 from optimizer.answers.sweep.reading import load_sweep

@@ -10,12 +10,12 @@ import pytest
 
 from optimizer.answers.certificate import certificate_of, checks_of
 from optimizer.answers.compare.compare import compare
-from optimizer.answers.frontier import frontier
 from optimizer.answers.gate.plan import planned
 from optimizer.answers.lifecycle.lifecycle import lifecycle
-from optimizer.answers.optimize import optimize
+from optimizer.answers.planning.frontier import frontier
+from optimizer.answers.planning.optimize import optimize
+from optimizer.answers.planning.why_not import why_not
 from optimizer.answers.verify import verify_plan
-from optimizer.answers.why_not import why_not
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

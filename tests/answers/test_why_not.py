@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from optimizer.answers.tried import confirmed_answer
-from optimizer.answers.why_not import WhyNot, why_not
+from optimizer.answers.planning.tried import confirmed_answer
+from optimizer.answers.planning.why_not import WhyNot, why_not
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

@@ -16,8 +16,8 @@ from support.paths import ROOT
 from typer.main import get_command
 
 import optimizer
-from optimizer.answers import page as answers_page
-from optimizer.answers.optimize import optimized
+from optimizer.answers.planning import page as answers_page
+from optimizer.answers.planning.optimize import optimized
 from optimizer.cli.app import app
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements

@@ -6,7 +6,7 @@ import pytest
 from support.asking import CHAT, few_offers
 from support.scenarios import with_policy
 
-from optimizer.answers.optimize import optimize
+from optimizer.answers.planning.optimize import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.restating import restated, worked_on_in
 from optimizer.inputs.scenario.scenario import Scenario

@@ -12,7 +12,7 @@ from support.scenarios import with_policy
 
 from optimizer import load_scenario
 from optimizer.answers.benchmark import benchmark
-from optimizer.answers.optimize import optimize
+from optimizer.answers.planning.optimize import optimize
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import ArrivalProcess, Scenario

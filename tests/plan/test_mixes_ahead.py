@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning.optimize import verified
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

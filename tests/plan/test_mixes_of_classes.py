@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimizer.answers import tried
-from optimizer.answers.optimize import optimize, verified
+from optimizer.answers.planning import tried
+from optimizer.answers.planning.optimize import optimize, verified
 from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from optimizer.answers import tried
-from optimizer.answers.optimize import optimize
-from optimizer.answers.tried import SimulatedPlan, confirmed_plan
+from optimizer.answers.planning import tried
+from optimizer.answers.planning.optimize import optimize
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question import predicting

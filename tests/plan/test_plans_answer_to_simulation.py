@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from optimizer import load_scenario, optimize
-from optimizer.answers import tried
 from optimizer.answers.certificate import certificate_of, checks_of
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning import tried
+from optimizer.answers.planning.optimize import verified
 from optimizer.answers.verify import agree
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs

@@ -13,7 +13,7 @@ from support.paths import ROOT
 from support.scenarios import proven, with_policy
 
 from optimizer import load_scenario
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning.optimize import verified
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs

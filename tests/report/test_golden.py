@@ -14,8 +14,8 @@ from support.golden import Golden
 from support.paths import TESTS
 
 from optimizer.answers.compare.types import Comparison
-from optimizer.answers.frontier import Frontier
-from optimizer.answers.why_not import WhyNot
+from optimizer.answers.planning.frontier import Frontier
+from optimizer.answers.planning.why_not import WhyNot
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.compare.compare import compare_answer, compare_csv, compare_html
 from optimizer.report.export import as_json

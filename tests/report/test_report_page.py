@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 from optimizer import load_scenario
-from optimizer.answers import page as answers_page
-from optimizer.answers.optimize import optimized
-from optimizer.answers.page import Page, page
+from optimizer.answers.planning import page as answers_page
+from optimizer.answers.planning.optimize import optimized
+from optimizer.answers.planning.page import Page, page
 from optimizer.base import extras
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs

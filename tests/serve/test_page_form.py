@@ -2,7 +2,7 @@
 
 import pytest
 
-from optimizer.answers.frontier import sweep_of
+from optimizer.answers.planning.frontier import sweep_of
 from optimizer.base.errors import InputError
 from optimizer.inputs.scenario.fields import FieldError
 from optimizer.inputs.scenario.loading import scenario_in

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning.optimize import verified
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry

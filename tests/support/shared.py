@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 from optimizer import load_catalogs, load_scenario
-from optimizer.answers.optimize import optimize, optimized
+from optimizer.answers.planning.optimize import optimize, optimized
 from optimizer.base.clock import Clock
 from optimizer.base.memory import Memory
 from optimizer.cli import calls

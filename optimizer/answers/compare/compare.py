@@ -10,8 +10,8 @@ from optimizer.answers.compare.basis import assumptions, rounding, sources_of
 from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
-from optimizer.answers.tried import confirmed_answer
-from optimizer.answers.verified_plan import verified_plan
+from optimizer.answers.planning.tried import confirmed_answer
+from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.memory import Memory

@@ -14,7 +14,7 @@ from optimizer.answers.compare.types import (
     OwnedCost,
     WinningUtilization,
 )
-from optimizer.answers.verified_plan import verified_plan
+from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Limit, until_limit
 from optimizer.base.figures import figure
 from optimizer.base.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR, SECONDS_PER_MONTH, WATTS_PER_KILOWATT

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from optimizer.answers.gate.baseline import GatePlan
-from optimizer.answers.optimize import optimized
-from optimizer.answers.tried import SimulatedPlan, confirmed_answer, confirmed_plan
-from optimizer.answers.verified_plan import verified_plan
+from optimizer.answers.planning.optimize import optimized
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_answer, confirmed_plan
+from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from optimizer.answers.lifecycle.arithmetic import cumulative_usd, inference_share, overtaking_month
 from optimizer.answers.lifecycle.training import PricedRun, priced, training_cost
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
-from optimizer.answers.verified_plan import verified_plan
+from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.memory import Memory

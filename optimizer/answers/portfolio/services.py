@@ -5,9 +5,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning.optimize import verified
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.answers.portfolio.types import PortfolioInputs, ServiceAlone
-from optimizer.answers.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_WEEK

@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.answers.planning.tried import confirmed_answer
+from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.answers.risk.report import JudgedDraws, asked_of, reported
-from optimizer.answers.tried import confirmed_answer
-from optimizer.answers.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.base.memory import Memory

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning.optimize import verified
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.answers.sweep.types import RunLimits, SweepRow, SweepRun
-from optimizer.answers.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.memory import Memory
 from optimizer.inputs.catalog.records import Catalogs

@@ -58,7 +58,8 @@ def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
     """What is counted on of all other configurations, where two unlike ones held less of a workload than predicted.
 
     The most that any of them held is taken for the rest. It ends rounds in which the next best that nobody simulated is
-    chosen and breaks the same promise, and costs what a simulation would have let the rest do: see `answers.tried`.
+    chosen and breaks the same promise, and costs what a simulation would have let the rest do: see
+    `answers.planning.tried`.
     """
     known: dict[str, dict[Kin, LoweredRate]] = {}
     for each in lowered:

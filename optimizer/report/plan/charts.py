@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from optimizer.answers.frontier import Frontier
+from optimizer.answers.planning.frontier import Frontier
 from optimizer.base.extras import optional
 from optimizer.base.figures import exactly
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK

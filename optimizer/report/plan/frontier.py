@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from string import ascii_uppercase
 
-from optimizer.answers.frontier import Frontier, FrontierChange, FrontierPoint, SweptField
+from optimizer.answers.planning.frontier import Frontier, FrontierChange, FrontierPoint, SweptField
 from optimizer.report.layout.amounts import number
 from optimizer.report.layout.bars import bar
 from optimizer.report.layout.columns import table_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from typing import Final, NamedTuple
 
-from optimizer.answers.page import Page
+from optimizer.answers.planning.page import Page
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import percent
 from optimizer.report.layout.elements import Section

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from optimizer.answers.why_not import WhyNot
+from optimizer.answers.planning.why_not import WhyNot
 from optimizer.base.figures import figure
 from optimizer.report.layout.amounts import money
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content

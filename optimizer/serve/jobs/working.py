@@ -9,8 +9,8 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from optimizer.answers.compare.types import Comparison
-from optimizer.answers.frontier import Frontier
-from optimizer.answers.why_not import WhyNot
+from optimizer.answers.planning.frontier import Frontier
+from optimizer.answers.planning.why_not import WhyNot
 from optimizer.base.clock import LimitReached
 from optimizer.base.errors import Exit, InputError, OptimizerError
 from optimizer.base.memory import refuse_beyond

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from optimizer.answers.frontier import Frontier
-from optimizer.answers.why_not import WhyNot
+from optimizer.answers.planning.frontier import Frontier
+from optimizer.answers.planning.why_not import WhyNot
 from optimizer.base.errors import InputError
 from optimizer.report.layout.html import section_html
 from optimizer.report.plan.frontier import frontier_answer

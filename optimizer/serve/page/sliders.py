@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from optimizer.answers.frontier import Frontier
-from optimizer.answers.page import FRONTIER_POINTS, FRONTIER_REACH
+from optimizer.answers.planning.frontier import Frontier
+from optimizer.answers.planning.page import FRONTIER_POINTS, FRONTIER_REACH
 from optimizer.inputs.requirements.stated import StatedRequirement, shown, stated_requirements
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Scenario
 from optimizer.plan.variants.frontier import SWEEPABLE

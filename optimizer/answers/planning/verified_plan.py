@@ -1,6 +1,6 @@
 """The plan of a solved question, shown by no answer before independent arithmetic has confirmed it."""
 
-from optimizer.answers.optimize import verified
+from optimizer.answers.planning.optimize import verified
 from optimizer.plan.explain.simplicity import simplicity_of
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.readback.readback import read_back

@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, Literal
 
-from optimizer.answers.tried import confirmed_answer
+from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 
-from optimizer.answers.explanation import explained, with_variations, without_plan
-from optimizer.answers.tried import tried
+from optimizer.answers.planning.explanation import explained, with_variations, without_plan
+from optimizer.answers.planning.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.base.memory import Memory

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from optimizer.answers.frontier import Frontier, swept
-from optimizer.answers.optimize import OPTIMIZE_PHASES, optimized
+from optimizer.answers.planning.frontier import Frontier, swept
+from optimizer.answers.planning.optimize import OPTIMIZE_PHASES, optimized
 from optimizer.base.clock import Clock
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
