@@ -15,7 +15,7 @@ from optimizer.program.proof.contents_bound import candidates_within
 from optimizer.program.proof.fullest_instance import divides_fullest
 from optimizer.program.solve import solve, solve_plainly
 
-FEASIBLE = (0, 1, 3, 5, 8, 12)
+SEEDS = (0, 1, 3, 5, 8, 12)
 
 
 def boxes_and_cards(price_usd_per_hour: tuple[float, float] = (8.0, 1.5), **limits: object) -> Problem:
@@ -60,7 +60,7 @@ def carrying(problem: Problem, least: float, most: float) -> Problem:
     return replace(problem, fullest=FullestInstance(np.array([least]), np.array([most])))
 
 
-@pytest.mark.parametrize("seed", FEASIBLE)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_cheapest_plan_is_that_of_a_program_with_every_level(seed: int) -> None:
     problem = larger_problem(seed)
     found, plain = solve(problem), solve_plainly(problem)
@@ -83,7 +83,7 @@ def test_a_plan_of_hosted_apis_alone_stands_on_no_instance() -> None:
 
 
 def test_some_of_them_have_a_plan_and_some_have_none() -> None:
-    outcomes = {solve(larger_problem(seed)).outcome for seed in FEASIBLE}
+    outcomes = {solve(larger_problem(seed)).outcome for seed in SEEDS}
     assert outcomes == {"optimal", "infeasible"}
 
 

@@ -40,6 +40,27 @@ def _within(problem: Problem, contents: InstanceContents, usd_per_hour: float, c
     every = np.ones(len(contents), dtype=np.bool_)
     if not len(contents) or not np.isfinite(usd_per_hour):
         return every
+    carried, wanted = _carried(problem, contents), np.append(1.0 + problem.fullest.least, np.ones(len(problem.demands)))
+    cost = np.append(problem.offers.price_usd_per_hour[contents.offer], api_cost_usd_per_hour(problem))
+    scarce = np.flatnonzero(np.isfinite(problem.offers.available))
+    available = problem.offers.available[scarce]
+    rows = _rows(carried, wanted, contents, scarce, available)
+    result = solve_linear(assemble(Columns.fractions(np.full(len(cost), np.inf)), cost, rows), clock)
+    if result.status == "infeasible":
+        return ~every
+    if result.status != "optimal" or not len(result.duals):
+        return every
+    worth, charge = np.split(np.abs(result.duals), [len(wanted)])
+    cost[: len(contents)] += (contents.offer[:, None] == scarce) @ charge
+    value = carried @ worth
+    scale = float(np.divide(cost, value, out=np.ones_like(cost), where=value > cost).min(initial=1.0))
+    least = scale * float(worth @ wanted) - float(charge @ available)
+    above: Floats = (cost - scale * value)[: len(contents)]
+    return np.asarray(least + above <= usd_per_hour * (1 + 10 * EQUAL_COST))
+
+
+def _carried(problem: Problem, contents: InstanceContents) -> Floats:
+    """(P + B, 2D) what contents, then hosted APIs, carry of each demand: at full rate, then in use."""
     replicas = np.zeros((len(contents), len(problem.candidates)))
     replicas[contents.content, contents.candidate] = contents.count
     left = replicas @ shares_at_full_rate(problem).T
@@ -47,24 +68,7 @@ def _within(problem: Problem, contents: InstanceContents, usd_per_hour: float, c
     bought = np.zeros((len(problem.api_streams), len(problem.demands)))
     demand, stream, share = demand_shares(problem, problem.api_streams)
     bought[stream, demand] = share
-    # (columns, 2D): contents, then hosted APIs
-    carried = np.vstack([np.hstack([left, used]), np.hstack([bought, bought])])
-    cost = np.append(problem.offers.price_usd_per_hour[contents.offer], api_cost_usd_per_hour(problem))
-    wanted = np.append(1.0 + problem.fullest.least, np.ones(len(problem.demands)))
-    scarce = np.flatnonzero(np.isfinite(problem.offers.available))
-    rows = _rows(carried, wanted, contents, scarce, problem.offers.available[scarce])
-    result = solve_linear(assemble(Columns.fractions(np.full(len(cost), np.inf)), cost, rows), clock)
-    if result.status == "infeasible":
-        return ~every
-    if result.status != "optimal" or not len(result.duals):
-        return every
-    worth, charge = np.abs(result.duals[: len(wanted)]), np.abs(result.duals[len(wanted) :])
-    cost[: len(contents)] += (contents.offer[:, None] == scarce) @ charge
-    value = carried @ worth
-    scale = float(np.divide(cost, value, out=np.ones_like(cost), where=value > cost).min(initial=1.0))
-    least = scale * float(worth @ wanted) - float(charge @ problem.offers.available[scarce])
-    above: Floats = (cost - scale * value)[: len(contents)]
-    return np.asarray(least + above <= usd_per_hour * (1 + 10 * EQUAL_COST))
+    return np.vstack([np.hstack([left, used]), np.hstack([bought, bought])])
 
 
 def _rows(carried: Floats, wanted: Floats, contents: InstanceContents, scarce: Ints, available: Floats) -> Rows:
