@@ -24,7 +24,7 @@ from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.paid_runs import billed_idle_usd_per_hour
 from optimizer.program.refine.routing import ROUTING_TOLERANCE, Routed, balanced_flows, egress_of
 from optimizer.program.simplest import SimplerSearch, least_complexity
-from optimizer.program.solver import IntegerSolver, integer_solver
+from optimizer.program.solver import SolverName, integer_solver
 
 Outcome: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven", "failed"]
 
@@ -78,7 +78,7 @@ class Solution:
     reason: str
     eliminated: Mapping[str, int]
     columns_solved: int
-    solver: IntegerSolver
+    solver: SolverName
     phase_wall_s: Mapping[str, float]
     ended_by: Limit | None = None
     cost_usd_per_month: float | None = None
@@ -331,7 +331,7 @@ def _without_plan(problem: Problem, outcome: Outcome, reason: str, state: Search
         reason=reason,
         eliminated=state.eliminated,
         columns_solved=state.columns_solved,
-        solver=state.solver or integer_solver(problem.traffic.periods),
+        solver=(state.solver or integer_solver(problem.traffic.periods)).name,
         phase_wall_s=state.phase_wall_s,
         ended_by=state.ended_by,
     )

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from google.protobuf import duration_pb2
@@ -35,7 +35,24 @@ from optimizer.program.remembered import SolvedBefore
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
 
-IntegerSolver: TypeAlias = Literal["highs", "scip"]
+SolverName: TypeAlias = Literal["highs", "scip"]
+
+
+class IntegerSolver(NamedTuple):
+    """A solver of programs with whole numbers, and how it is set up.
+
+    Attributes:
+        name: Of the solver.
+        few_cuts: Whether it soon branches instead of looking for ever more rows that its first node breaks.
+    """
+
+    name: SolverName
+    few_cuts: bool = False
+
+
+HIGHS: Final = IntegerSolver("highs")
+SCIP: Final = IntegerSolver("scip")
+SCIP_WITH_FEW_CUTS: Final = IntegerSolver("scip", few_cuts=True)
 
 INTEGRALITY_TOLERANCE = 1e-7
 """How far a count may be from a whole number, and a row from its bound, inside the solver."""
@@ -65,12 +82,12 @@ LOOK_S = 0.1
 LATE, LATE_S = 0.25, 0.5
 """Share of its time limit, and seconds, by which a solver may be late before it is not waited for any longer."""
 
-MOST_SMALL_ROWS = 100
-"""Rows from which a program for one period is solved by HiGHS; for smaller ones SCIP takes half its time."""
+FEW_CUTS = {"separating/maxroundsroot": 3, "separating/maxroundsrootsubrun": 1, "presolving/maxrestarts": 0}
+"""Rounds of rows that SCIP adds to the first node, which are many by default, and how often it begins anew. Where no
+period is tied to another they take longer than the few nodes that they save, see the record of decisions."""
 
-MOST_ROWS_WITH_LOSSES = 1_500
-"""Rows up to which SCIP takes a half to a tenth of the time of HiGHS where losses are survived; beyond, HiGHS finds
-better plans."""
+MOST_ROWS_ON_SCIP = 3_000
+"""Rows beyond which a program for one period is solved by HiGHS, which tells sooner that one has no solution."""
 
 ITERATIONS_PER_NODE = 100
 """Simplex iterations that a node of branch and bound is taken to need where work is limited; most need fewer."""
@@ -117,22 +134,22 @@ def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
     return _solve(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters, clock)
 
 
-def integer_solver(periods: int, rows: int = MOST_SMALL_ROWS, survives: bool = False) -> IntegerSolver:
-    """SCIP where periods are coupled or rows are few, else HiGHS: each is faster there, see the record of decisions.
+def integer_solver(periods: int, rows: int = 0) -> IntegerSolver:
+    """Which solver is fastest, and how it is set up: see the record of decisions.
 
     Args:
         periods: Of the problem.
         rows: Of the program.
-        survives: Whether something is left after a loss, and no count is held down.
     """
-    most_rows = MOST_ROWS_WITH_LOSSES if survives else MOST_SMALL_ROWS
-    return "scip" if periods > 1 or rows < most_rows else "highs"
+    if periods > 1:
+        return SCIP
+    return SCIP_WITH_FEW_CUTS if rows <= MOST_ROWS_ON_SCIP else HIGHS
 
 
 def solve_integer(
     model: model_pb2.ModelProto,
     clock: Clock,
-    solver: IntegerSolver = "highs",
+    solver: IntegerSolver = HIGHS,
     node_limit: int | None = None,
     relative_gap: float = 0.0,
     objective_target: float = -np.inf,
@@ -156,20 +173,22 @@ def solve_integer(
         string_options={"parallel": "off"},
         bool_options=HIGHS_WITHOUT if to_proof else {},
     )
-    scip = gscip_pb2.GScipParameters(real_params=feasibility, bool_params=SCIP_WITHOUT)
+    scip = gscip_pb2.GScipParameters(
+        real_params=feasibility, bool_params=SCIP_WITHOUT, int_params=FEW_CUTS if solver.few_cuts else {}
+    )
     parameters = parameters_pb2.SolveParametersProto(
         time_limit=_seconds(clock),
         node_limit=min((each for each in (node_limit, _nodes(clock)) if each is not None), default=None),
         relative_gap_tolerance=relative_gap,
         absolute_gap_tolerance=0.0,
         random_seed=0,
-        threads=THREADS if solver == "scip" else None,
-        cutoff_limit=cutoff if solver == "scip" and np.isfinite(cutoff) else None,
+        threads=THREADS if solver.name == "scip" else None,
+        cutoff_limit=cutoff if solver.name == "scip" and np.isfinite(cutoff) else None,
         highs=highs,
         gscip=scip,
     )
     kinds = {"highs": parameters_pb2.SOLVER_TYPE_HIGHS, "scip": parameters_pb2.SOLVER_TYPE_GSCIP}
-    return _solve(model, kinds[solver], parameters, clock)
+    return _solve(model, kinds[solver.name], parameters, clock)
 
 
 def _seconds(clock: Clock) -> duration_pb2.Duration | None:

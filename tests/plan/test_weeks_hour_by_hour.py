@@ -27,7 +27,7 @@ from optimizer.program.formulation.model import build_program, hourly_cost, mode
 from optimizer.program.problem.formulate import formulate
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solve import Solution, solve
-from optimizer.program.solver import solve_integer
+from optimizer.program.solver import HIGHS, SCIP, solve_integer
 
 CHAT: dict[str, Any] = {
     "name": "chat", "model": "llama-3.1-8b", "input_tokens": 900, "output_tokens": 250,
@@ -168,7 +168,7 @@ def test_both_solvers_agree_on_a_week_that_one_of_them_got_wrong(
     week = grouped(scenario, exact_hours(scenario))
     program = build_program(formulate(scenario, whole.options, whole.market, week=week).problem)
     cost = hourly_cost(program)
-    results = [solve_integer(model_proto(program, cost), Clock(), solver) for solver in ("scip", "highs")]
+    results = [solve_integer(model_proto(program, cost), Clock(), solver) for solver in (SCIP, HIGHS)]
     found_usd = [float(cost @ result.values) * HOURS_PER_MONTH for result in results]
     assert math.isclose(*found_usd, rel_tol=1e-6)
 

@@ -198,7 +198,7 @@ def test_a_plan_near_the_cheapest_that_is_dearer_than_the_one_known_rules_none_o
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # HiGHS ends at such a plan; SCIP, which solves programs as small, finds the cheapest
-    monkeypatch.setattr(solver, "MOST_SMALL_ROWS", 0)
+    monkeypatch.setattr(solver, "MOST_ROWS_ON_SCIP", -1)
     problem = fleet([4.2], [("p", 1, price) for price in (1.4, 3.4, 2.9)], [(o, 0) for o in range(3)], Limits(1.0))
     rates = np.array([[rate] for rate in (0.8, 2.9, 1.7)])
     problem = replace(problem, candidates=replace(problem.candidates, rate_per_s=rates))

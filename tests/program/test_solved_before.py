@@ -8,7 +8,7 @@ from optimizer.base.clock import Clock
 from optimizer.program import solver
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least
-from optimizer.program.solver import SolverResult, solve_integer
+from optimizer.program.solver import SCIP, SolverResult, solve_integer
 
 
 def cover(least: float) -> model_pb2.ModelProto:
@@ -78,7 +78,7 @@ def test_what_differs_in_anything_that_a_solver_is_told_is_solved(solved: list[i
     clock = Clock()
     solve_integer(cover(42.5), clock)
     solve_integer(cover(43.5), clock)
-    solve_integer(cover(42.5), clock, "scip")
+    solve_integer(cover(42.5), clock, SCIP)
     solve_integer(cover(42.5), clock, node_limit=1000)
     solve_integer(cover(42.5), clock, relative_gap=0.01)
     assert len(solved) == 5
@@ -91,7 +91,7 @@ def test_where_no_time_is_left_nothing_is_answered() -> None:
 
 def test_an_answer_without_proof_is_not_kept(solved: list[int]) -> None:
     for _ in range(2):
-        assert solve_integer(cover(45.5), Clock(), "scip", node_limit=0).status != "optimal"
+        assert solve_integer(cover(45.5), Clock(), SCIP, node_limit=0).status != "optimal"
     assert len(solved) == 2
 
 

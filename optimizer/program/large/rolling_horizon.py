@@ -21,7 +21,7 @@ from optimizer.program.formulation.variables import Variables, lay_out
 from optimizer.program.problem.data import Traffic
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import starts_of
-from optimizer.program.solver import SolverResult, solve_integer
+from optimizer.program.solver import SCIP, SolverResult, solve_integer
 
 WINDOW, MOST_PASSES = 2, 6
 """Periods chosen together, and how often all are gone through."""
@@ -91,7 +91,7 @@ def _paid_always(problem: Problem, clock: Clock) -> Floats | None:
     whole[columns] = True
     extra = {"starts": starts(problem, program.variables)}
     model = model_proto(program, hourly_cost(program), extra, whole)
-    result = solve_integer(model, clock, "scip", node_limit=ROUNDING_NODES, relative_gap=WINDOW_GAP / 10)
+    result = solve_integer(model, clock, SCIP, node_limit=ROUNDING_NODES, relative_gap=WINDOW_GAP / 10)
     if not len(result.values):
         return None
     counts[always] = np.rint(result.values[columns])
@@ -127,7 +127,7 @@ class _Plan:
         cost = hourly_cost(program)
         cost[held] = 0.0
         model = model_proto(program, cost, {"same": same})
-        result = solve_integer(model, clock, "scip", node_limit=WINDOW_NODES, relative_gap=WINDOW_GAP)
+        result = solve_integer(model, clock, SCIP, node_limit=WINDOW_NODES, relative_gap=WINDOW_GAP)
         planned = bool(self._planned[window].all())
         if not len(result.values):
             return planned

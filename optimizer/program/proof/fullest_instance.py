@@ -12,8 +12,9 @@ m > a, and the box is cut between a and m. Neither half has that plan: in one it
 other all carry too little. The box of the lowest bound is next, and the search ends when that is as high as the best
 plan's cost.
 
-A plan that does not carry enough tells how much an instance of a cheap plan carries: the cheapest one of no fuller
-instances that can lose as much is the first plan, and mostly hard to beat.
+A plan that does not carry enough tells how much an instance of a cheap plan carries. The cheapest one of no fuller
+instances that can lose as much is looked for each time, too: one of the first is mostly the best of all, and what is
+dearer than a known plan is sooner ruled out than solved.
 """
 
 import heapq
@@ -136,8 +137,8 @@ def _search(
             if result.status != "optimal":
                 boxes.left_usd_per_hour = min(boxes.left_usd_per_hour, lower)
             continue
-        if best is None:
-            _, best, _ = _solved(problem, FullestInstance(lost, lost), keep, bound, best, state)
+        _, enough, _ = _solved(problem, FullestInstance(lost, lost), keep, bound, best, state)
+        best = cheaper(best, enough)
         for half in _halves(box.fullest, int((short * worth).argmax()), carried - 1.0, lost):
             boxes.add(lower, half)
     return best, boxes
