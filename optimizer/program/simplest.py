@@ -34,6 +34,10 @@ MOST_CELLS, MOST_BILLED_CELLS = 10_000, 1_000
 """Candidates times periods beyond which a count is not brought down; fewer where instances have least billed times."""
 
 
+NEAR: Final = 0.01
+"""Gap at which the search for a plan of few configurations of a week ends."""
+
+
 class Complexity(NamedTuple):
     """What there is to operate in a plan, in the order in which less of it is preferred.
 
@@ -189,6 +193,12 @@ def search_no_more(problem: Problem, state: SearchState, most: Complexity) -> Si
     result = within_cutoff(search_laid_out(held, state).result, state)
     plan = result.incumbent
     return Simplest(None if plan is None else plan.for_whole(part, problem), result.status in ("optimal", "infeasible"))
+
+
+def search_near(problem: Problem, state: SearchState) -> Simplest:
+    """A plan of a sorted problem near the cheapest, if it costs no more than the state's cutoff."""
+    near = replace(state, relative_gap=NEAR)
+    return Simplest(within_cutoff(search_laid_out(problem, near).result, near).incumbent, proven=False)
 
 
 def _within_cutoff(problem: Problem, state: SearchState) -> tuple[Sorted, Problem]:

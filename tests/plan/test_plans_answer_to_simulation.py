@@ -22,7 +22,8 @@ from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, 
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import own_configurations, solved, solved_for_least_cost
+from optimizer.plan.question.make_weights import own_configurations
+from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport

@@ -14,6 +14,7 @@ from optimizer.performance.candidates.lowering import LoweredRate, others_lowere
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.make_weights import without_make_weights
 from optimizer.plan.question.simplifying import allowed_usd, in_place_of
 from optimizer.plan.question.solving import of_every_hour, of_few_periods
 from optimizer.plan.readback.readback import read_back
@@ -32,8 +33,9 @@ ROUNDS_ALONE: Final = 4
 SHARE_OF_ROUND: Final = 0.5
 """Of what is left of a limit, for solving again."""
 
-SHARE_OF_REST: Final = 0.6
-"""The same, for going on with a search that was cut short once its plan has been simulated."""
+SHARE_OF_REST, SHARE_OF_EVERY_HOUR = 0.6, 0.8
+"""The same, for going on with a search that was cut short once its plan has been simulated; and the share of that for
+the search, before what its plan can do without."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def _further(
     """A plan whose search was cut short, with what the time left tells: a bound, or a cheaper plan that holds, too."""
     answer, bought, found = known
     own = answer.cheapest or answer
-    more, least_usd = of_every_hour(own, clock), own.solution.cost_usd_per_month or 0.0
+    more, least_usd = of_every_hour(own, clock.share(SHARE_OF_EVERY_HOUR)), own.solution.cost_usd_per_month or 0.0
     if more.solution.outcome == "infeasible":
         return _raised(answer, least_usd), bought, found
     bound_usd = max(own.solution.bound_usd_per_month or 0.0, more.solution.bound_usd_per_month or 0.0)
@@ -117,10 +119,20 @@ def _further(
     shown_usd = answer.solution.cost_usd_per_month or math.inf
     if answer.cheapest is not None and shown_usd <= allowed_usd(other, answer.complexity.configurations):
         return in_place_of(other, answer, proven=False), bought, found
+    other = _without_make_weights(other, clock)
     bought_for_less = read_back(other)
     simulated = _confirmed(asked, bought_for_less)
     as_good = simulated.holds is True or simulated.holds is found.holds
     return (other, bought_for_less, simulated) if as_good else (_raised(answer, bound_usd), bought, found)
+
+
+def _without_make_weights(cheapest: Answer, clock: Clock) -> Answer:
+    """The plan without the configurations that it can do without, as far as it may be simpler at all."""
+    if not cheapest.inquiry.simplifies:
+        return cheapest
+    asked = replace(cheapest.inquiry, looks_ahead=False, clock=clock)
+    simpler = without_make_weights(cheapest, asked, allowed_usd(cheapest, cheapest.complexity.configurations))
+    return cheapest if simpler is None else in_place_of(cheapest, simpler, proven=False)
 
 
 def _confirmed(asked: Inquiry, bought: PlannedFleet) -> Simulation:

@@ -9,8 +9,8 @@ import numpy as np
 from optimizer.base.arrays import Ints
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.make_weights import own_configurations
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, services_of
-from optimizer.plan.question.solving import own_configurations
 from optimizer.program.larger import search_larger
 from optimizer.program.problem.columns import Column
 from optimizer.program.problem.formulate import Formulation

@@ -10,12 +10,15 @@ from dataclasses import replace
 from functools import partial
 
 from optimizer.base.arrays import Flags
+from optimizer.plan.question.holding import holding
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.make_weights import without_make_weights
 from optimizer.program.proof.state import EQUAL_COST
-from optimizer.program.simplest import Complexity, SimplerSearch, least_complexity, search_no_more, search_simplest
+from optimizer.program.simplest import Complexity, least_complexity, search_no_more, search_simplest
 
-MOST_ROUNDS = 4
-"""Searches with mixing, each knowing the mixes that broke before; the last one mixes nothing in between."""
+SHARE_OF_EVERY_CONFIGURATION = 0.5
+"""Of what is left of a limit, for the simplest plan of a week among all configurations, before what a plan can do
+without of its own."""
 
 
 def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd: float | None = None) -> Answer:
@@ -44,15 +47,30 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
         return cheapest
     if asked.clock.expired:
         return replace(cheapest, simplicity_proven=False)
-    search = partial(search_simplest, known=cheapest.complexity, break_ties=not asked.any_of_equals)
-    found, proven = _holding(asked, keep, search, most_usd)
-    if found is None or found.complexity >= cheapest.complexity:
-        found, proven = None, proven and found is None
+    found, proven = _simplest(cheapest, asked, keep, most_usd)
     fewer, fewest = _worth_its_usd(cheapest, asked, keep, (found or cheapest).complexity.configurations)
     best = fewer or found
     if best is None:
         return replace(cheapest, simplicity_proven=proven and fewest)
     return in_place_of(cheapest, best, fewest if fewer else proven and fewest)
+
+
+def _simplest(
+    cheapest: Answer, asked: Inquiry, keep: Sequence[Flags] | None, most_usd: float
+) -> tuple[Answer | None, bool]:
+    """The simplest plan within a cost, if it is simpler than the cheapest; and whether none is simpler, proven.
+
+    Where that is not proven of a week, the plan at least runs no configuration that it can do without.
+    """
+    weekly = asked.over_time
+    own = replace(asked, clock=asked.clock.share(SHARE_OF_EVERY_CONFIGURATION)) if weekly else asked
+    search = partial(search_simplest, known=cheapest.complexity, break_ties=not asked.any_of_equals)
+    found, proven = holding(own, keep, search, most_usd)
+    if found is None or found.complexity >= cheapest.complexity:
+        found, proven = None, proven and found is None
+    if weekly and not proven:
+        found = without_make_weights(found or cheapest, asked, most_usd) or found
+    return found, proven
 
 
 def _worth_its_usd(
@@ -68,7 +86,7 @@ def _worth_its_usd(
             # none is within the percentage, and so few are worth no more
             continue
         search = partial(search_no_more, most=cheapest.complexity._replace(configurations=count))
-        found, proven = _holding(asked, keep, search, allowed_usd(cheapest, count))
+        found, proven = holding(asked, keep, search, allowed_usd(cheapest, count))
         all_proven = all_proven and proven
         if found is not None:
             return found, all_proven
@@ -101,28 +119,13 @@ def _beside(
     most_usd = known_usd if known_usd is not None and stands else most_usd
     for most in (shown._replace(instances=any_number), shown):
         if not _no_more(found.complexity, most):
-            simpler, proven = _holding(asked, keep, partial(search_no_more, most=most), most_usd)
+            simpler, proven = holding(asked, keep, partial(search_no_more, most=most), most_usd)
             if simpler is None and proven and stands:
                 return replace(cheapest, solution=cheapest.solution.none_cheaper())
             if simpler is None:
                 break
             found = simpler
     return cheapest if found is cheapest else in_place_of(cheapest, found, proven=False)
-
-
-def _holding(
-    asked: Inquiry, keep: Sequence[Flags] | None, search: SimplerSearch, most_usd: float
-) -> tuple[Answer | None, bool]:
-    """What a search finds whose replicas all hold at the mix that they are sent, and whether it is proven.
-
-    Where one does not, its mix is predicted and the search is repeated, in the end with nothing mixed in between.
-    """
-    for later in reversed(range(MOST_ROUNDS)):
-        found, proven = asked.simpler_once(keep, search, most_usd)
-        if found is None or not (broken := found.broken()):
-            return found, proven
-        asked = asked.with_predicted(broken) if later > 1 else asked.apart()
-    return None, False
 
 
 def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float) -> Answer | None:

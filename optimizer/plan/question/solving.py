@@ -7,8 +7,6 @@ these; the steps here go on until it is true of the question, or the answer says
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
@@ -18,6 +16,7 @@ from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import MOST_SPLIT
 from optimizer.plan.question.by_second import cheaper, choices_of, containers_of, usd_of, without_containers
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.make_weights import own_configurations
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
 
@@ -191,14 +190,6 @@ def _counted_as(found: Answer, tidy: Answer) -> Answer:
     solution = replace(tidy.solution, eliminated=own.eliminated, columns_solved=own.columns_solved)
     formulation = replace(tidy.formulation, same_platform=found.formulation.same_platform)
     return replace(tidy, solution=solution, formulation=formulation, rounds=found.rounds)
-
-
-def own_configurations(answer: Answer) -> tuple[Flags, ...]:
-    """By entry of the options (P,) whether the plan runs a configuration."""
-    own = tuple(np.zeros(len(choice.configurations), dtype=np.bool_) for choice in answer.inquiry.options)
-    for use in answer.used:
-        own[use.column.workload][use.column.configuration] = True
-    return own
 
 
 def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None = None) -> Answer:
