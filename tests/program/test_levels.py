@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.instances import by_day_and_night, problems, tiny_problem
+from support.instances import by_day_and_night, paid_all_month, problems, tiny_problem
+from support.plain import plain_candidates, plain_offers
 from support.promises import keeps_limits
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.laid_out import with_restarts
 from optimizer.program.large.counts import bound_by_counts
 from optimizer.program.large.knapsack import Counts
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
@@ -21,7 +23,7 @@ from optimizer.program.large.pricing import Pricing
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, unlinked
-from optimizer.program.problem.data import Billing
+from optimizer.program.problem.data import Billing, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.proof.state import SearchResult, SearchState
 from optimizer.program.search import search
@@ -131,7 +133,7 @@ def test_a_start_and_a_least_billed_time_raise_the_bound() -> None:
 @given(problems("any", most_candidates=4, several=3), st.integers(0, 10**6))
 def test_no_plan_costs_less_than_the_bound_of_a_box_with_its_numbers_of_machines(problem: Problem, seed: int) -> None:
     random = np.random.default_rng(seed)
-    problem = sorted_problem(_paid_all_month(by_day_and_night(problem), random)).problem
+    problem = sorted_problem(paid_all_month(by_day_and_night(problem), random)).problem
     solution = solve_plainly(problem)
     assume(solution.cost_usd_per_month is not None)
     cost = (solution.cost_usd_per_month or 0.0) / HOURS_PER_MONTH
@@ -146,33 +148,40 @@ def test_no_plan_costs_less_than_the_bound_of_a_box_with_its_numbers_of_machines
     assert best.value <= cost * (1 + 1e-9)
 
 
-def _paid_all_month(problem: Problem, random: np.random.Generator) -> Problem:
-    """The problem with some of its offers paid all month, at a lower price."""
-    always = random.random(len(problem.offers)) < 0.6
-    price = np.where(always, 0.6, 1.0) * problem.offers.price_usd_per_hour
-    return replace(problem, offers=replace(problem.offers, always_paid=always, price_usd_per_hour=price))
-
-
 def test_half_a_machine_that_is_paid_all_month_is_no_plan() -> None:
-    """Where all is paid all month, a mixture of numbers costs less than any whole one."""
-    problem = by_day_and_night(tiny_problem())
-    always = np.ones(len(problem.offers), dtype=np.bool_)
-    problem = sorted_problem(replace(problem, offers=replace(problem.offers, always_paid=always))).problem
+    """Of 1/s at 1 USD/h and 3/s at 2.5, 1.5/s: one of the first and a third of the second cost less than two."""
+    alone = Problem(
+        traffic=steady_traffic(("w/k",), np.array([1.5])),
+        candidates=plain_candidates([0, 1], [[1.0], [3.0]]),
+        offers=plain_offers([1.0, 2.5]),
+        limits=Limits(max_utilization=1.0),
+    )
+    problem = by_day_and_night(alone)
+    always = np.ones(2, dtype=np.bool_)
+    problem = replace(
+        problem,
+        traffic=replace(problem.traffic, demand_per_s=np.array([[1.5], [0.5]])),
+        offers=replace(problem.offers, always_paid=always),
+    )
     cost = (solve_plainly(problem).cost_usd_per_month or 0.0) / HOURS_PER_MONTH
-    mixed = pattern_bound(problem, Clock(None), converged=1e-9).bound.usd_per_hour
+    pricing = Pricing(problem)
+    mixed, _ = generated(pricing, pricing.at_first(), Clock(None), 1e-9)
     told = bound_by_counts(problem, cost, Clock(None))
-    assert mixed < told.usd_per_hour <= cost * (1 + 1e-9)
+    assert mixed.value == pytest.approx(1 + 2.5 / 3)
+    assert told.usd_per_hour == pytest.approx(2.0) == pytest.approx(cost)
 
 
 @settings(max_examples=10)
 @given(problems("starts", most_candidates=4, several=3), st.integers(0, 10**6))
 def test_a_plan_of_levels_beside_machines_paid_all_month_keeps_what_the_week_asks(problem: Problem, seed: int) -> None:
-    problem = sorted_problem(_paid_all_month(problem, np.random.default_rng(seed))).problem
+    problem = sorted_problem(paid_all_month(problem, np.random.default_rng(seed))).problem
     cheapest = solve_plainly(problem).cost_usd_per_month
     assume(cheapest is not None)
     whole = compacted(problem, np.ones(len(problem.candidates), dtype=np.bool_))
-    found, kind = pattern_bound(problem, Clock(None)), kinds_of_periods(problem)
+    found, kind = pattern_bound(whole.problem, Clock(None)), kinds_of_periods(problem)
     plan = plan_of_levels(whole, found, kind, problem, SearchState(Clock(None)), search)
     if plan is not None:
-        assert plan.usd_per_hour >= (cheapest or 0.0) / HOURS_PER_MONTH * (1 - 1e-6)
+        # what is paid by the hour may change what it holds, which costs starts
+        paid, _ = with_restarts(problem, plan)
+        assert paid.usd_per_hour >= (cheapest or 0.0) / HOURS_PER_MONTH * (1 - 1e-6)
         assert keeps_limits(problem, plan.replicas[None], plan.instances[None]).all()

@@ -1,5 +1,7 @@
 """The bound by patterns holds for every plan, and the search that relies on it finds the same plans."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -11,9 +13,10 @@ from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import search
-from optimizer.program.large.knapsack import Counts, Units, Worth, fill, reduced_cost_floor
+from optimizer.program.large.knapsack import Counts, Units, Worth, fill, reduced_cost_floor, worth_of_one
 from optimizer.program.large.patterns import pattern_bound
-from optimizer.program.problem.data import Limits, steady_traffic
+from optimizer.program.large.pricing import Pricing
+from optimizer.program.problem.data import EgressPrices, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.proof.state import SearchState
 from optimizer.program.search import relaxation_bound
@@ -94,6 +97,36 @@ def _left(units: Units, worth: Worth, price: float, unit: int, count: int) -> fl
             rows, most = [units.load[t, o][served], each], [count, worth.of_all[t]]
             total += linprog(-each, A_ub=rows, b_ub=most, bounds=(0, 1)).fun
     return total
+
+
+@given(problems("any", 4, several=3), st.integers(0, 10**6))
+def test_a_class_is_worth_nothing_beyond_what_is_wanted_of_it(problem: Problem, seed: int) -> None:
+    """What one instance is worth with mixes in parts: no less than it truly is, no more than with mixes taken whole."""
+    problem = replace(problem, egress=EgressPrices())
+    pricing = Pricing(problem)
+    demand = np.random.default_rng(seed).uniform(0, 3, len(problem.demands))
+    worth = pricing.worth(demand)
+    held = worth_of_one(pricing.units, worth)
+    whole = worth_of_one(pricing.units, Worth(worth.of_reach, worth.of_all))
+    assert (held <= whole * (1 + 1e-9) + 1e-12).all()
+    traffic = problem.traffic
+    for t, o in np.ndindex(held.shape):
+        served = np.flatnonzero(np.isfinite(pricing.units.load[t, o]))
+        classes = np.flatnonzero(traffic.demand_per_s[t] > 0)
+        if not (len(served) and len(classes)):
+            continue
+        # of each class no more than is wanted, and no more than the mixes on the instance hold
+        price = demand[problem.demands.row[t, classes]]
+        sent = traffic.mixes[np.ix_(served, classes)] * problem.reach_per_s[t, served, None]
+        rows = np.block([[np.eye(len(classes)), -(sent / traffic.demand_per_s[t, classes]).T]])
+        load = np.concatenate([np.zeros(len(classes)), pricing.units.load[t, o, served]])
+        found = linprog(
+            np.concatenate([-price, np.zeros(len(served))]),
+            A_ub=np.vstack([rows, load]),
+            b_ub=np.append(np.zeros(len(classes)), 1.0),
+            bounds=[(0, 1)] * (len(classes) + len(served)),
+        )
+        assert -found.fun <= held[t, o] * (1 + 1e-7) + 1e-9
 
 
 def test_whole_counts_lift_the_bound() -> None:

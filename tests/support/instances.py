@@ -71,7 +71,7 @@ def paying_for_answers(problem: Problem) -> Problem:
 def by_day_and_night(problem: Problem) -> Problem:
     """The same by day and, with a quarter of the demand and none of the first class, by night; one offer is owned.
 
-    What is loaded changes freely.
+    What is loaded changes freely, and what is billed is what runs.
     """
     demand = problem.traffic.demand_per_s[0]
     quiet = demand / 4
@@ -85,7 +85,14 @@ def by_day_and_night(problem: Problem) -> Problem:
     )
     owned = np.arange(len(problem.offers)) == 0
     offers = replace(problem.offers, always_paid=owned)
-    return replace(problem, traffic=traffic, offers=offers, layouts=LayoutTerms(kept=False))
+    return replace(problem, traffic=traffic, offers=offers, layouts=LayoutTerms(kept=False), billing=Billing())
+
+
+def paid_all_month(problem: Problem, random: np.random.Generator) -> Problem:
+    """The problem with some of its offers paid all month, at a lower price."""
+    always = random.random(len(problem.offers)) < 0.6
+    price = np.where(always, 0.6, 1.0) * problem.offers.price_usd_per_hour
+    return replace(problem, offers=replace(problem.offers, always_paid=always, price_usd_per_hour=price))
 
 
 def _scarce(problem: Problem) -> Problem:

@@ -11,7 +11,9 @@ worth[m] USD/h for serving it, less what the offer charges for sending the answe
 which is filled by falling worth per load, so V is concave and piecewise linear. `all` is what serving every class whole
 is worth in the period. Several mixes hold the same class, so the reach of all of them is worth more; but a unit need
 not count for more of a class than is wanted of it: where it serves more, the others need serve nothing, and else what
-all units serve is counted whole. So V may be held to that. It is never less than the true worth:
+all units serve is counted whole. So V may be held to that. For the same reason a mix is taken in parts: its reach ends
+where its last class is served whole, and a class that is served whole before is worth nothing in what is beyond. A part
+is worth less per load than the one before it. V is never less than the true worth:
 load[m] is that of the candidate that carries most of m on a full instance, every candidate's replicas are allowed to
 be fractions, and what else a policy asks is left out. With s the smallest replica on an offer of G GPUs, the packing
 row of s says that replicas of g GPUs fill at least g / (s floor(G/s)) of an instance.
@@ -35,10 +37,41 @@ class Worth:
     Attributes:
         of_reach: (T, M) USD/h for the whole reach of a mix.
         of_all: (T,) USD/h for every class, as much of it as is wanted.
+        length, of_part: (T, M, J) the parts of each mix: their share of its reach, and USD/h for what they serve of
+            classes that are not served whole before; none where each mix is taken whole.
     """
 
     of_reach: Floats
     of_all: Floats
+    length: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    of_part: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))
+
+    def in_parts(self) -> tuple[Floats, Floats]:
+        """(T, M, J) the share of the reach that each part is, and its worth."""
+        whole = self.of_reach[:, :, None]
+        return (self.length, self.of_part) if self.length.size else (np.ones_like(whole), whole)
+
+    def by_kind(self, kind: Ints) -> "Worth":
+        """The same of periods (T,) of one kind together, whose hours are added up."""
+        first, count = np.unique(kind, return_index=True)[1], kind.max() + 1
+        reach, total = np.zeros((count, self.of_reach.shape[1])), np.zeros(count)
+        part = np.zeros((count, *self.of_part.shape[1:]))
+        np.add.at(reach, kind, self.of_reach)
+        np.add.at(total, kind, self.of_all)
+        if not self.length.size:
+            return Worth(reach, total)
+        np.add.at(part, kind, self.of_part)
+        return Worth(reach, total, self.length[first], part)
+
+    def scaled(self, factor: Floats) -> "Worth":
+        """So many times (T,) as much in each period."""
+        part = self.of_part * factor[:, None, None] if self.length.size else self.of_part
+        return Worth(self.of_reach * factor[:, None], self.of_all * factor, self.length, part)
+
+    def at(self, period: Ints) -> "Worth":
+        """The same of some periods, in that order."""
+        length, part = (each[period] if self.length.size else each for each in (self.length, self.of_part))
+        return Worth(self.of_reach[period], self.of_all[period], length, part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +96,15 @@ class Units:
         """(T, O, M), or (T, 1, M) where all offers are alike: the worth of the reach less what sending costs."""
         return np.asarray(worth.of_reach[:, None, :] - self.egress_usd_per_hour)
 
-    def net_at(self, worth: Worth, period: Ints, offer: Ints) -> Floats:
-        """(N, M) the same for N pairs of period and offer."""
-        return np.asarray(worth.of_reach[period] - self.egress_at(period, offer))
+    def parts_at(self, worth: Worth, period: Ints, offer: Ints) -> tuple[Floats, Floats, Floats]:
+        """(N, M x J) load and net worth of the parts of mixes, and their share of the reach, for N pairs of period and
+        offer."""
+        length, of_part = (each[period] for each in worth.in_parts())
+        with np.errstate(invalid="ignore"):
+            load = np.where(length > 0, self.load[period, offer][:, :, None] * length, np.inf)
+        net = of_part - self.egress_at(period, offer)[:, :, None] * length
+        flat = (len(period), length.shape[1] * length.shape[2])
+        return load.reshape(flat), net.reshape(flat), length.reshape(flat)
 
     def egress_at(self, period: Ints, offer: Ints) -> Floats:
         """(N, M) the egress of N pairs of period and offer."""
@@ -156,8 +195,8 @@ def fill(units: Units, worth: Worth, price: Floats, chosen: Ints, counts: Counts
     number = positions(chosen, len(price))[units.unit]
     period, offer = np.nonzero(number >= 0)
     cell_unit = number[period, offer]
-    net = units.net_at(worth, period, offer)
-    cells = _SortedCells(units.load[period, offer], net, worth.of_all[period], cell_unit, len(chosen))
+    load, net, length = units.parts_at(worth, period, offer)
+    cells = _SortedCells(load, net, worth.of_all[period], cell_unit, len(chosen))
     count = cells.best_count(price[chosen], counts.least[chosen], counts.most[chosen])
     return Knapsacks(
         unit=chosen,
@@ -165,16 +204,16 @@ def fill(units: Units, worth: Worth, price: Floats, chosen: Ints, counts: Counts
         reduced_cost=price[chosen] * count - cells.value(count),
         cell_unit=cell_unit,
         period=period,
-        share=cells.shares(count),
+        share=(cells.shares(count) * length).reshape(len(period), *worth.in_parts()[0].shape[1:]).sum(axis=2),
     )
 
 
 def worth_of_one(units: Units, worth: Worth) -> Floats:
     """(T, O) the most worth that one instance of an offer holds in a period."""
-    periods, offers, mixes = units.load.shape
-    net = np.broadcast_to(units.net(worth), units.load.shape)
-    cell, most = np.arange(periods * offers), np.repeat(worth.of_all, offers)
-    cells = _SortedCells(units.load.reshape(-1, mixes), net.reshape(-1, mixes), most, cell, periods * offers)
+    periods, offers, _ = units.load.shape
+    cell = np.arange(periods * offers)
+    load, net, _ = units.parts_at(worth, cell // offers, cell % offers)
+    cells = _SortedCells(load, net, np.repeat(worth.of_all, offers), cell, periods * offers)
     return cells.value(np.ones(periods * offers)).reshape(periods, offers)
 
 

@@ -12,11 +12,13 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.program.large.covering import Cover
 from optimizer.program.large.levels import Levels
 from optimizer.program.large.period_master import PeriodPlan, mixture_of
 from optimizer.program.large.period_programs import Prices, Search, own_state, price_of_instance, single_period
 from optimizer.program.problem.data import Billing, LayoutTerms
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import Problem, compacted
+from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.state import SearchState
 
 MOST_ROUNDS: Final = 6
@@ -113,15 +115,23 @@ def _bound_at(hours: Problem, level: Ints, moved: Floats, levels: Levels, state:
     cost, runs = levels.costs()[level], np.array([plan.instances[0] for _, plan in levels.plans])
     # (Q, P) what known plans cost at these prices
     known = cost + extra @ runs.T
+    cover = None if levels.worth is None else Cover(alone, levels.worth.at(level), price)
     for q in range(len(share)):
         if state.clock.expired:
             return 0.0
         own = own_state(state, state.clock.share(2 / (len(share) - q + 1)))
         own.cutoff_usd_per_hour = float(known[q].min())
-        result = search(single_period(alone, q, price[q]), own)
+        whole = single_period(alone, q, price[q])
+        # what runs another offer costs more than a known plan
+        able = np.ones(len(offers), dtype=np.bool_) if cover is None else cover.with_one(q) <= own.cutoff_usd_per_hour
+        part = compacted(whole, able[whole.candidates.offer])
+        if not serves_all(part.problem):
+            total += share[q] * max(own.cutoff_usd_per_hour, 0.0)
+            continue
+        result = search(part.problem, own)
         total += share[q] * max(min(result.bound.usd_per_hour, own.cutoff_usd_per_hour), 0.0)
         if result.incumbent is not None:
-            plan = result.incumbent
+            plan = result.incumbent.for_whole(part, whole)
             levels.add(
                 int(level[q]), replace(plan, usd_per_hour=plan.usd_per_hour - float(plan.instances[0] @ extra[q]))
             )

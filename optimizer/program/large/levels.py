@@ -17,15 +17,22 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.program.large.covering import Cover
+from optimizer.program.large.knapsack import Worth
 from optimizer.program.large.period_programs import Search, own_state, single_period
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import Problem, Sorted, compacted
+from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.state import Incumbent, SearchResult, SearchState
+from optimizer.program.proof.steps import cheaper
 
 CLOSE: Final = 2e-3
 """Share of the week's cost by which the bounds of all levels may miss what their plans cost."""
 
 SHARE_OF_LEVEL: Final = 0.4
 """Of what is left on the clock, for one level."""
+
+NEAR: Final = 0.05
+"""How much more than a level's bound a plan with an offer may cost at least for that offer to be looked at first."""
 
 
 def has_levels(problem: Problem) -> bool:
@@ -41,10 +48,17 @@ class Levels:
     Attributes:
         problem: The week, see `has_levels`, its periods not joined.
         lower, upper: (K,) USD/h that an hour of a level costs at least and at most, once all month long.
+        worth: Of the requests of an hour of each level, once all month long, where that is known.
         plans: What was found: the number of a level, and a plan of it.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, worth: Worth | None = None) -> None:
+        """Nothing solved yet.
+
+        Args:
+            problem: The week, its periods not joined.
+            worth: Of its requests, at some prices of demand, where these are known.
+        """
         traffic = problem.traffic
         asked = [traffic.demand_per_s, traffic.least_replicas]
         if traffic.paid_share.size:
@@ -58,17 +72,53 @@ class Levels:
         self.lower, self.upper = np.zeros(len(levels)), np.full(len(levels), np.inf)
         self.plans: list[tuple[int, Incumbent]] = []
         self._asked, self._solved = levels.sum(axis=1), np.zeros(len(levels), dtype=np.bool_)
+        self.worth = None if worth is None else worth.scaled(1.0 / self.hours)
+        self._cover = None if self.worth is None else self._covered(self.worth)
 
     def solve(self, state: SearchState, search: Search) -> bool:
         """Solve levels until they tell enough of the others or time is up; whether every level may have a plan."""
         while not state.clock.expired and (level := self._next()) is not None:
             own = own_state(state, state.clock.share(SHARE_OF_LEVEL))
             own.cutoff_usd_per_hour = float(self.upper[level])
-            result = search(single_period(self.problem, level, self.problem.offers.price_usd_per_hour), own)
+            result = self._searched(level, own, search)
             if result.status == "infeasible" and np.isinf(self.upper[level]):
                 return False
             self._learn(level, result)
         return True
+
+    def _covered(self, worth: Worth) -> Cover:
+        """What whole instances cost that are worth what a level asks for, which bounds it before it is solved."""
+        price = np.tile(self.problem.offers.price_usd_per_hour, (len(self.hours), 1))
+        cover = Cover(self.problem, worth, price)
+        least = cover.by_period(np.zeros(len(self.problem.offers), dtype=np.int64))
+        # no more is known of a level that nothing covers than that it may have no plan
+        self.lower = np.where(np.isfinite(least), least, 0.0)
+        return cover
+
+    def _searched(self, level: int, state: SearchState, search: Search) -> SearchResult:
+        """The search of one level: among offers with which a plan may cost least first, then those that may beat it."""
+        problem = single_period(self.problem, level, self.problem.offers.price_usd_per_hour)
+        if self._cover is None:
+            return search(problem, state)
+        least = self._cover.with_one(level)
+        near = least <= (1 + NEAR) * max(self.lower[level], least.min(initial=np.inf))
+        part = compacted(problem, near[problem.candidates.offer])
+        if len(part.candidates) == len(problem.candidates) or not serves_all(part.problem):
+            return search(problem, state)
+        found = _in_whole(search(part.problem, own_state(state, state.clock)), part, problem)
+        most = state.cutoff_usd_per_hour if found.incumbent is None else found.incumbent.usd_per_hour
+        left = near | (least <= most)
+        if (left == near).all():
+            # what runs another offer costs more
+            return found
+        own = replace(own_state(state, state.clock), cutoff_usd_per_hour=most)
+        part = compacted(problem, left[problem.candidates.offer])
+        more = _in_whole(search(part.problem, own), part, problem)
+        plan = cheaper(found.incumbent, more.incumbent)
+        if plan is None:
+            return more
+        lower = min(more.bound.usd_per_hour, plan.usd_per_hour)
+        return SearchResult("feasible", replace(more.bound, usd_per_hour=lower), plan)
 
     def _next(self) -> int | None:
         """The level in the middle of those that the same two levels bound, where these are farthest apart in all."""
@@ -125,3 +175,9 @@ class Levels:
         share = np.zeros(len(self.problem.apis))
         share[there] = plan.api_flow_per_s / reach[own, there]
         return replace(plan, api_flow_per_s=share[here] * reach[level, here])
+
+
+def _in_whole(result: SearchResult, part: Sorted, problem: Problem) -> SearchResult:
+    """What a search of a part says, in the index order of the whole."""
+    plan = None if result.incumbent is None else result.incumbent.for_whole(part, problem)
+    return replace(result, bound=result.bound.for_whole(part.candidates, len(problem.candidates)), incumbent=plan)

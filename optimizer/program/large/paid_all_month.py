@@ -8,11 +8,11 @@ costs no more than a known plan has only so many x to choose from, of those offe
 other way round a plan of that week is one of the week, if each instance paid all month holds one configuration
 throughout. (Were e nothing, prices of demand per dollar would have no bound.)
 
-Most numbers need no look: at the prices of demand that the week without any such machine leads to, one is worth no more
-than what it holds in all periods together, so x of each cost at least that week's bound and x times the difference.
+Most numbers need no look: at the prices of demand of a bound by patterns, what whole instances cost that serve what is
+left beside them (see `covering`) rules them out, with what starts add to that (see `rises`). Of the others the one of
+lowest bound is looked at next.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import Final
@@ -22,27 +22,31 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.counts import bound_by_counts
+from optimizer.program.large.covering import Cover, listed_counts
 from optimizer.program.large.joined_periods import (
     between_hours_usd_per_hour,
     changes_what_is_held,
     counts_what_idles,
 )
-from optimizer.program.large.knapsack import units_of, worth_of_one
+from optimizer.program.large.knapsack import Worth
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
 from optimizer.program.large.patterns import PatternBound, pattern_bound
-from optimizer.program.large.restriction import WEEK_COLUMNS, part_of, promising_part, with_one_group
+from optimizer.program.large.period_programs import Search
+from optimizer.program.large.restriction import part_of
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
-from optimizer.program.large.unlinked import kinds_of_periods, unlinked
+from optimizer.program.large.unlinked import unlinked
 from optimizer.program.problem.instance_contents import places_instances
+from optimizer.program.problem.layouts import load_groups
 from optimizer.program.problem.problem import Problem, Sorted, compacted
+from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.dominance import undominated
-from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
+from optimizer.program.proof.state import Incumbent, Known, SearchState
 from optimizer.program.proof.steps import can_beat, cheaper
 
-MOST_COUNTS, MOST_LISTED = 60, 5_000
-"""Numbers of machines that are looked at, which takes some tenths of a second each, and that are listed for that."""
+MOST_COUNTS: Final = 500
+"""Numbers of machines that are looked at one by one."""
 
 SHARE_OF_BOXES: Final = 0.4
 """Of what is left on the clock, for boxes of numbers where these are more."""
@@ -51,9 +55,7 @@ BY_HOURS: Final = 1e-4
 """Share e of the price that is paid by the hour."""
 
 
-def told_by_counts(
-    week: Problem, kind: Ints, known: Known, state: SearchState, search: Callable[..., SearchResult]
-) -> Known:
+def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, search: Search) -> Known:
     """What is known of a week once every number of machines paid all month has been looked at, if these are few.
 
     Args:
@@ -66,64 +68,72 @@ def told_by_counts(
     most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
     if not (np.isfinite(most) and follows_itself(week) and has_levels(_by_the_hour(week, np.zeros(len(week.offers))))):
         return known
-    at_all = pattern_bound(week, state.clock).bound
-    may_pay = can_beat(week, at_all, None, replace(state, cutoff_usd_per_hour=most))
+    at_all = pattern_bound(week, state.clock)
+    may_pay = can_beat(week, at_all.bound, None, replace(state, cutoff_usd_per_hour=most))
     part = compacted(week, may_pay)
-    if not _serves_all(part.problem):
+    if not serves_all(part.problem):
         return known
-    counts = _counts(part.problem, most)
-    at_least = np.zeros(0) if counts is None else _least_usd_per_hour(part.problem, counts, state)
-    if counts is None or (at_least <= most).sum() > MOST_COUNTS:
-        return _told_by_boxes(part, week, kind, known, replace(state, cutoff_usd_per_hour=most), search)
+    own, offers = replace(state, cutoff_usd_per_hour=most), part.problem.offers
+    counts = listed_counts(np.where(offers.always_paid, offers.price_usd_per_hour, np.inf), offers.available, most)
+    if counts is None:
+        return _told_by_boxes(part, week, kind, known, own, search)
+    looks = _Looks(part.problem, kind, at_all.worth)
+    at_least = np.maximum(looks.cover.beside(counts, offers.price_usd_per_hour), at_all.bound.usd_per_hour)
     listed = np.flatnonzero(at_least <= most)
-    numbers = [(max(float(at_least[place]), at_all.usd_per_hour), place, False) for place in listed.tolist()]
-    found = _told_by_each(part, week, kind, counts, numbers, known, replace(state, cutoff_usd_per_hour=most), search)
-    return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.usd_per_hour))
+    if len(listed) > MOST_COUNTS:
+        boxes = _told_by_boxes(part, week, kind, known, own, search)
+        return replace(boxes, usd_per_hour=max(boxes.usd_per_hour, min(most, at_least.min())))
+    numbers = [(float(at_least[place]), place) for place in listed.tolist()]
+    found = _told_by_each(part, week, looks, counts, numbers, known, own, search)
+    return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.bound.usd_per_hour))
 
 
 def _told_by_each(
     part: Sorted,
     week: Problem,
-    kind: Ints,
+    looks: "_Looks",
     counts: Ints,
-    numbers: list[tuple[float, int, bool]],
+    numbers: list[tuple[float, int]],
     known: Known,
     state: SearchState,
-    search: Callable[..., SearchResult],
+    search: Search,
 ) -> Known:
     """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
 
-    The number of lowest bound is looked at next: first by patterns, then to the end. One that is not reached counts for
-    what is known of it.
+    The number of lowest bound is looked at next: first with what starts add, then by its levels, then to the end. One
+    that is not reached counts for what is known of it.
 
     Args:
         part: What may be in a plan that costs no more than the state's cutoff.
         week: Of which it is a part.
-        kind: (T,) the level of each period.
+        looks: At numbers of machines.
         counts: (N, O) the numbers.
-        numbers: For each that may be in such a plan what it costs at least, where it stands, and that no pattern has
-            been looked at.
+        numbers: For each that may be in such a plan what it costs at least, and where it stands.
         known: Of the week.
         state: Of the search.
         search: Solves one level.
     """
-    heapify(numbers)
+    waiting = [(at_least, place, 0) for at_least, place in numbers]
+    heapify(waiting)
     plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
-    while numbers and numbers[0][0] <= most and not state.clock.expired:
-        at_least, place, looked_at = heappop(numbers)
-        if not looked_at:
-            heappush(numbers, (max(at_least, _by_patterns(part.problem, counts[place], state)), place, True))
+    while waiting and waiting[0][0] <= most and not state.clock.expired:
+        at_least, place, step = heappop(waiting)
+        if not step:
+            heappush(waiting, (max(at_least, looks.with_starts(counts[place], state)), place, 1))
             continue
-        lower, found = _with(part.problem, kind, counts[place], replace(state, cutoff_usd_per_hour=most), search)
+        look = looks.by_levels if step == 1 else looks.to_the_end
+        lower, found = look(counts[place], replace(state, cutoff_usd_per_hour=most), search)
+        at_least = max(at_least, lower)
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
-        least = min(least, max(lower, at_least))
-    return Known(max(known.usd_per_hour, min([least, most, *(at_least for at_least, *_ in numbers)])), plan)
+        if step == 1:
+            heappush(waiting, (at_least, place, 2))
+        else:
+            least = min(least, at_least)
+    return Known(max(known.usd_per_hour, min([least, most, *(at_least for at_least, *_ in waiting)])), plan)
 
 
-def _told_by_boxes(
-    part: Sorted, week: Problem, kind: Ints, known: Known, state: SearchState, search: Callable[..., SearchResult]
-) -> Known:
+def _told_by_boxes(part: Sorted, week: Problem, kind: Ints, known: Known, state: SearchState, search: Search) -> Known:
     """The same where there are too many numbers to look at each: a bound of all, and a plan of what it points to.
 
     Args:
@@ -145,57 +155,81 @@ def _told_by_boxes(
     return Known(usd_per_hour, cheaper(plan, known.plan))
 
 
-def _counts(problem: Problem, most_usd_per_hour: float) -> Ints | None:
-    """(N, O) every number of instances paid all month that costs no more than a plan may; None where they are many."""
-    offers, one = problem.offers, np.eye(len(problem.offers), dtype=np.int64)
-    found: list[Ints] = [np.zeros(len(offers), dtype=np.int64)]
-    for offer in np.flatnonzero(offers.always_paid).tolist():
-        for fewer in found.copy():
-            more = fewer + one[offer]
-            while len(found) <= MOST_LISTED and more[offer] <= offers.available[offer]:
-                if more @ offers.price_usd_per_hour > most_usd_per_hour:
-                    break
-                found.append(more)
-                more = more + one[offer]
-    return np.array(found) if len(found) <= MOST_LISTED else None
+class _Looks:
+    """What is asked of one number of machines after the other."""
+
+    def __init__(self, week: Problem, kind: Ints, worth: Worth) -> None:
+        """Nothing asked yet.
+
+        Args:
+            week: What may be in a plan of interest.
+            kind: (T,) the level of each period.
+            worth: (T,) of its requests, at some prices of demand.
+        """
+        self._week, self._kind, levels = week, kind, unlinked(week, kind)
+        self._levels = dict[bytes, Levels]()
+        self._hours, self._worth = levels.traffic.share_of_month, worth.by_kind(kind)
+        self.cover = Cover(levels, self._worth, self._hours[:, None] * week.offers.price_usd_per_hour)
+
+    def with_starts(self, count: Ints, state: SearchState) -> float:
+        """USD/h that no plan with so many machines paid all month undercuts, with what starts add to its hours."""
+        least = self.cover.by_period(count) / self._hours
+        paid = (1 - BY_HOURS) * float(count @ self._week.offers.price_usd_per_hour)
+        if np.isinf(least).any():
+            return np.inf
+        return paid + with_rises(_by_the_hour(self._week, count), least[self._kind], state.clock)
+
+    def by_levels(self, count: Ints, state: SearchState, search: Search) -> tuple[float, Incumbent | None]:
+        """The same from exact programs of levels, and a plan with no more machines."""
+        paid, free, part = _paying_for(self._week, count)
+        if not serves_all(part.problem):
+            return np.inf, None
+        levels = Levels(unlinked(part.problem, self._kind), self._worth)
+        if not levels.solve(_own(state), search):
+            return np.inf, None
+        self._levels[count.tobytes()] = levels
+        lower = paid + with_rises(part.problem, levels.lower[self._kind], state.clock)
+        plan = self._plan(free, part, levels)
+        if plan is not None or (held := self._held(part, levels)) is None:
+            return lower, plan
+        levels = Levels(unlinked(held.problem, self._kind), self._worth)
+        return lower, self._plan(free, held, levels) if levels.solve(_own(state), search) else None
+
+    def to_the_end(self, count: Ints, state: SearchState, search: Search) -> tuple[float, Incumbent | None]:
+        """The same with prices of starts, once its levels are known."""
+        paid, free, part = _paying_for(self._week, count)
+        if (levels := self._levels.pop(count.tobytes(), None)) is None:
+            return np.inf, None
+        own = replace(_own(state), cutoff_usd_per_hour=state.cutoff_usd_per_hour - paid)
+        lower = bound_with_starts(part.problem, self._kind, levels, own, search)
+        return paid + lower, self._plan(free, part, levels)
+
+    def _plan(self, free: Problem, part: Sorted, levels: Levels) -> Incumbent | None:
+        """The week that plans of levels make, its machines paid all month; None where these would change what they
+        hold."""
+        plan = scheduled(part.problem, self._kind, levels)
+        return None if plan is None else _paid_for(self._week, free, plan.for_whole(part, free))
+
+    def _held(self, part: Sorted, levels: Levels) -> Sorted | None:
+        """The part in which each machine paid all month holds what the levels' week runs on it most of the time.
+
+        None where that week is none, or nothing is left out.
+        """
+        problem, plan = part.problem, scheduled(part.problem, self._kind, levels)
+        if plan is None:
+            return None
+        groups, gpus = load_groups(problem), problem.candidates.gpus_per_replica
+        runs = np.bincount(groups.number, weights=(problem.traffic.share_of_month @ plan.replicas) * gpus)
+        order = np.lexsort((-runs, groups.offer))
+        most = np.zeros(len(runs), dtype=np.bool_)
+        most[order[np.unique(groups.offer[order], return_index=True)[1]]] = True
+        keep = most[groups.number] | ~self._week.offers.always_paid[part.offers][problem.candidates.offer]
+        return None if keep.all() else part_of(part, keep)
 
 
-def _least_usd_per_hour(week: Problem, counts: Ints, state: SearchState) -> Floats:
-    """(N,) USD/h that no plan with so many (N, O) machines paid all month undercuts, as far as one look tells."""
-    none = _by_the_hour(week, np.zeros(len(week.offers)))
-    part = compacted(none, undominated(none) & ~week.offers.always_paid[none.candidates.offer])
-    if not _serves_all(part.problem):
-        return np.zeros(len(counts))
-    found = pattern_bound(part.problem, state.clock)
-    held = worth_of_one(units_of(week), found.worth).sum(axis=0)
-    beyond = np.where(week.offers.always_paid, week.offers.price_usd_per_hour - held, 0.0)
-    return np.asarray(found.bound.usd_per_hour + counts @ beyond)
-
-
-def _with(
-    week: Problem, kind: Ints, count: Ints, state: SearchState, search: Callable[..., SearchResult]
-) -> tuple[float, Incumbent | None]:
-    """USD/h that no plan with so many machines paid all month undercuts, and a plan with no more of them."""
-    paid, free, part = _paying_for(week, count)
-    if not _serves_all(part.problem):
-        return np.inf, None
-    least = state.cutoff_usd_per_hour - paid
-    own = replace(state, progress=None, eliminated={}, cutoff_usd_per_hour=np.inf)
-    levels = Levels(unlinked(part.problem, kinds_of_periods(part.problem)))
-    if not levels.solve(own, search):
-        return np.inf, None
-    lower = with_rises(part.problem, levels.lower[kind], state.clock)
-    if lower > least:
-        return paid + lower, None
-    sharper = bound_with_starts(part.problem, kind, levels, replace(own, cutoff_usd_per_hour=least), search)
-    plan = scheduled(part.problem, kind, levels)
-    return paid + max(lower, sharper), None if plan is None else _paid_for(week, free, plan.for_whole(part, free))
-
-
-def _by_patterns(week: Problem, count: Ints, state: SearchState) -> float:
-    """USD/h that no plan with so many machines paid all month undercuts, by patterns; infinite where there is none."""
-    paid, _, part = _paying_for(week, count)
-    return paid + pattern_bound(part.problem, state.clock).bound.usd_per_hour if _serves_all(part.problem) else np.inf
+def _own(state: SearchState) -> SearchState:
+    """A state for levels, in which the plan of the week is of no matter."""
+    return replace(state, progress=None, eliminated={}, cutoff_usd_per_hour=np.inf)
 
 
 def _paying_for(week: Problem, count: Ints) -> tuple[float, Problem, Sorted]:
@@ -208,14 +242,9 @@ def _paying_for(week: Problem, count: Ints) -> tuple[float, Problem, Sorted]:
 
 
 def plan_of_levels(
-    part: Sorted,
-    found: PatternBound,
-    kind: Ints,
-    week: Problem,
-    state: SearchState,
-    search: Callable[..., SearchResult],
+    part: Sorted, found: PatternBound, kind: Ints, week: Problem, state: SearchState, search: Search
 ) -> Incumbent | None:
-    """A plan of few candidates with no more machines paid all month than the bound points to, made of plans of levels.
+    """A plan with no more machines paid all month than the bound points to, made of plans of levels.
 
     Args:
         part: Of a week.
@@ -226,32 +255,13 @@ def plan_of_levels(
         search: Solves one level.
 
     Returns:
-        None where there is no such machine, levels do not tell of one another, or no plan is found.
+        None where there are none, or they do not tell of one another, or no plan is found.
     """
     count = np.rint(found.counts).astype(np.int64) * part.problem.offers.always_paid
-    if not count.any() or not has_levels(_by_the_hour(part.problem, count)):
+    if part.problem.traffic.periods == 1 or not has_levels(_by_the_hour(part.problem, count)):
         return None
-    lowest = found.bound.for_whole(part.candidates, len(week.candidates)).with_candidate_usd_per_hour
-    few = promising_part(part, found, WEEK_COLUMNS)
-    few = with_one_group(few, lowest[few.candidates])
-    count, inner = count[np.searchsorted(part.offers, few.offers)], few.problem
-    free = _by_the_hour(inner, count)
-    there = ~inner.offers.always_paid | (count > 0)
-    hourly = compacted(free, undominated(free) & there[free.candidates.offer])
-    if not _serves_all(hourly.problem):
-        return None
-    levels = Levels(unlinked(hourly.problem, kind))
-    levels.solve(replace(state, progress=None, eliminated={}, cutoff_usd_per_hour=np.inf), search)
-    plan = scheduled(hourly.problem, kind, levels)
-    paid = None if plan is None else _paid_for(inner, free, plan.for_whole(hourly, free))
-    return None if paid is None else paid.for_whole(few, week)
-
-
-def _serves_all(problem: Problem) -> bool:
-    """Whether something serves each class."""
-    served = np.asarray((problem.candidates.rate_per_s > 0).any(axis=0))
-    served[problem.apis.mix] = True
-    return bool((problem.traffic.mixes[served] > 0).any(axis=0).all())
+    _, plan = _Looks(part.problem, kind, found.worth).by_levels(count, state, search)
+    return None if plan is None else plan.for_whole(part, week)
 
 
 def _by_the_hour(week: Problem, count: Floats | Ints) -> Problem:

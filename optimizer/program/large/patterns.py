@@ -12,10 +12,11 @@ generation only finds good ones. Its master problem mixes patterns (a unit, a wh
 least cost, at most one pattern's worth per unit; its duals, pulled towards the best multipliers so far to keep them
 from swinging, ask for the next patterns.
 Periods that ask for the same are one to it: only starts, which the bound leaves out, tell them apart.
+At its best multipliers each hour is rounded up to whole instances, too (see `covering`); the higher bound counts.
 Every plan with an instance of a unit costs at least the right side plus the unit's term where that is positive.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,7 +46,8 @@ class PatternBound:
     Attributes:
         bound: What no plan can undercut.
         mixed: (O,) offers in the master problem's solution.
-        counts: (O,) instances of each in it, in the period of most of them.
+        counts: (O,) instances of each in it, in the period of most of them; of those paid all month the whole numbers
+            for which `covering` finds the bound, where that is the higher one.
         worth: Of requests, at the best multipliers.
         instances: (T, O) fractional counts of a relaxation over all periods, 0 for offers that it did not hold; None
             where none was solved.
@@ -73,11 +75,21 @@ def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) 
     fewer = kind.max() + 1 < len(kind) and not len(pricing.limits.upper)
     generating = Pricing(unlinked(problem, kind)) if fewer else pricing
     best, master = generated(generating, generating.at_first(), clock, converged)
+    rounded, whole = generating.whole(best)
     if fewer:
         best = pricing.at(_by_period(problem, generating.problem, kind, best.demand), best.charge)
     counts = np.zeros(len(problem.offers))
     np.maximum.at(counts, generating.units.offer, master.mixed_counts())
-    return PatternBound(pricing.bound(best), counts > 0, counts, pricing.worth(best.demand))
+    found = PatternBound(pricing.bound(best), counts > 0, counts, pricing.worth(best.demand))
+    if rounded <= best.value:
+        return found
+    always = problem.offers.always_paid
+    return replace(
+        found,
+        bound=found.bound.raised_to(Bound(rounded, np.full(len(problem.candidates), rounded))),
+        mixed=found.mixed | (whole > 0),
+        counts=np.where(always, whole, counts),
+    )
 
 
 def _by_period(problem: Problem, merged: Problem, kind: Ints, demand: Floats) -> Floats:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.objective import api_cost_usd_per_hour
 from optimizer.program.formulation.registry import active_families
 from optimizer.program.formulation.rows import Rows, stacked
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.column_generation import Patterns
+from optimizer.program.large.covering import Cover, least_counts
 from optimizer.program.large.knapsack import Counts, Knapsacks, Worth, fill, reduced_cost_floor, units_of
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem
@@ -39,6 +40,15 @@ class Pricing:
         self.problem, self.units = problem, units_of(problem)
         self.counts = Counts.available(problem, self.units)
         self.limits = _limits_on_instances(problem)
+        # (T, M, K) share of the reach of a mix at which it has served a class whole: at once where it does not hold it
+        mixes, reach = problem.traffic.mixes, problem.reach_per_s[:, :, None]
+        sent, asked = (
+            mixes * reach,
+            np.broadcast_to(problem.traffic.demand_per_s[:, None], (*reach.shape[:2], mixes.shape[1])),
+        )
+        whole = np.minimum(np.divide(asked, sent, out=np.zeros_like(sent), where=sent > 0), 1.0)
+        self._served_in_turn = np.argsort(whole, axis=2, kind="stable")
+        self._length = np.diff(np.take_along_axis(whole, self._served_in_turn, axis=2), axis=2, prepend=0.0)
         self.api_rows, self.api_cost = demand_shares(problem, problem.api_streams), api_cost_usd_per_hour(problem)
 
     def held_to(self, counts: Counts) -> "Pricing":
@@ -75,6 +85,14 @@ class Pricing:
         extra = np.maximum(reduced, 0.0)[self.units.unit].min(axis=0, initial=np.inf)
         return Bound(priced.value, priced.value + extra[self.problem.candidates.offer])
 
+    def whole(self, priced: PricedBound) -> tuple[float, Ints]:
+        """The bound that rounds every hour up to whole instances, and (O,) the machines paid all month that it tells
+        of."""
+        price = priced.price[self.units.unit]
+        cover = Cover(self.problem, self.worth(priced.demand), price)
+        usd_per_hour, counts = least_counts(cover, self.problem, price[0])
+        return usd_per_hour - float(priced.charge @ self.limits.upper), counts
+
     def closest_patterns(self, priced: PricedBound, most: int) -> Patterns:
         """Knapsacks of the units that come closest to paying."""
         worth, price = self.worth(priced.demand), self.price(priced.charge)
@@ -89,9 +107,15 @@ class Pricing:
         per_request = np.zeros(traffic.demand_per_s.shape)
         wanted = (demands.period, demands.request_class)
         per_request[wanted] = demand / traffic.demand_per_s[wanted]
+        # (T, M, K) of each class in the whole reach, by where in the reach it is served whole
+        of_class = per_request[:, None] * traffic.mixes * self.problem.reach_per_s[:, :, None]
+        of_class = np.take_along_axis(of_class, self._served_in_turn, axis=2)
+        left = np.cumsum(of_class[:, :, ::-1], axis=2)[:, :, ::-1]
         return Worth(
             of_reach=np.asarray(per_request @ traffic.mixes.T * self.problem.reach_per_s),
             of_all=np.bincount(demands.period, weights=demand, minlength=traffic.periods).astype(np.float64),
+            length=self._length,
+            of_part=left * self._length,
         )
 
     def at_first(self) -> PricedBound:

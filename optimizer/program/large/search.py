@@ -35,7 +35,7 @@ WIDE_GAP = 2e-3
 SHARE_OF_PERIODS, SHARE_OF_UNLINKED_PERIODS = 0.5, 0.8
 """Of what is left on the clock: what programs of single periods may use, where starts join these, and else."""
 
-SHARE_OF_LEVELS = 0.5
+SHARE_OF_LEVELS = 0.7
 """The same: for a first plan of a week made of those of its levels."""
 
 LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
@@ -58,10 +58,11 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
     with state.phase("incumbent"):
         own = replace(state, clock=state.clock.share(SHARE_OF_LEVELS))
         levels = plan_of_levels(part, found, kinds_of_periods(problem), problem, own, search)
-        week = _planned_over_the_week(part, found, problem, state)
-        incumbent = cheaper(week, levels, known.plan)
-        if incumbent is not None or not (may_part(problem) and state.proof):
-            incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
+        incumbent = cheaper(levels, known.plan)
+        if levels is None:
+            incumbent = cheaper(_planned_over_the_week(part, found, problem, state), incumbent)
+            if incumbent is not None or not (may_part(problem) and state.proof):
+                incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
     if _worth_parting(problem, bound, incumbent, state):
         bound, incumbent = _parted(part, found, bound, incumbent, problem, state, search)
         state.best_and_bound(incumbent, bound.usd_per_hour)
@@ -69,7 +70,9 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Sear
         return SearchResult("infeasible", bound, None)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    if within_gap(bound, incumbent, state) or state.clock.expired:
+    # a first plan made of levels is near the cheapest, and what the program of all periods finds beside it is little
+    enough = levels is not None and not state.proof
+    if within_gap(bound, incumbent, state) or state.clock.expired or enough:
         ended: Status = "unproven" if incumbent is None else "feasible"
         return result_of(problem, keep, bound, SolverResult(ended, bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)

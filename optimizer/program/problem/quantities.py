@@ -172,3 +172,10 @@ def may_not_serve(problem: Problem) -> Flags:
     """(C,) candidates that no request may be routed to: on spot, where none of the demand may be."""
     spot: Flags = problem.offers.spot[problem.candidates.offer] & (problem.limits.max_spot_share == 0)
     return spot
+
+
+def serves_all(problem: Problem) -> bool:
+    """Whether something serves each class."""
+    served = np.asarray((problem.candidates.rate_per_s > 0).any(axis=0))
+    served[problem.apis.mix] = True
+    return bool((problem.traffic.mixes[served] > 0).any(axis=0).all())
