@@ -67,10 +67,11 @@ def test_quantiles_count_weights() -> None:
 
 
 def test_closed_loops_are_told_apart_by_clients_and_waiting() -> None:
-    loads = ["concurrency"] * 4 + ["offline"]
-    value = np.array([1.0, 8.0, 64.0, 64.0, np.nan])
-    found = load_class(loads, value, np.array([1.0, 1.0, 1.0, 50.0, 1.0]), np.full(5, 100.0))
-    assert found == ["concurrency-low", "concurrency-middle", "concurrency-high", "concurrency-waiting", "offline"]
+    loads = ["concurrency"] * 6 + ["offline"]
+    value = np.array([1.0, 8.0, 64.0, 128.0, 256.0, 64.0, np.nan])
+    found = load_class(loads, value, np.array([1.0, 1.0, 1.0, 1.0, 1.0, 50.0, 1.0]), np.full(7, 100.0))
+    closed = ["low", "middle", "middle", "high", "crowd", "waiting"]
+    assert found == [*(f"concurrency-{size}" for size in closed), "offline"]
 
 
 def test_margins_are_one_at_one_half_and_grow_with_confidence(catalogs: Catalogs) -> None:

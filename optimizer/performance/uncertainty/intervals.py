@@ -36,8 +36,10 @@ COVERAGE: Final = 0.90
 """Share of measurements that an interval is meant to hold."""
 
 FEW_CLIENTS: Final = 4
-MANY_CLIENTS: Final = 32
-"""Closed loops up to the first are lightly loaded, beyond the second heavily."""
+MANY_CLIENTS: Final = 64
+CROWD: Final = 128
+"""Closed loops up to the first are lightly loaded, beyond the second heavily; beyond the third most requests wait where
+servers and clients have limits that nobody states."""
 
 WAITING_SHARE: Final = 0.1
 """Where a request spends more of its life before its first token, it waits in line, which is hard to predict."""
@@ -56,7 +58,9 @@ def load_class(load: Column, value: Floats, ttft_s: Floats, decoding_s: Floats) 
     """
     waiting = ttft_s > WAITING_SHARE * (ttft_s + decoding_s)
     closed = np.select(
-        [value <= FEW_CLIENTS, waiting, value <= MANY_CLIENTS], ["low", "waiting", "middle"], default="high"
+        [value <= FEW_CLIENTS, waiting, value <= MANY_CLIENTS, value <= CROWD],
+        ["low", "waiting", "middle", "high"],
+        default="crowd",
     )
     return [f"{kind}-{size}" if kind == "concurrency" else str(kind) for kind, size in zip(load, closed, strict=True)]
 
