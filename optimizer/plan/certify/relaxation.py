@@ -21,7 +21,7 @@ from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, numbered
 from optimizer.program.solver import solve_linear
 
-UNMET = 1e3
+UNMET = 10.0
 """What meeting every promise by magic costs, in plans as dear as claimed: so dear that a part without plans is told
 apart, and no dearer, for the sake of the solver's last digits."""
 

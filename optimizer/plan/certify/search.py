@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
-from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -30,9 +29,6 @@ DIGITS: Final = 15
 
 PROVEN: Final = 1e-12
 """How far from the claim a relaxation may be that is worth an exact look."""
-
-FAR_MORE: Final = 2
-"""Times the claim that prices are to earn at most."""
 
 WORTHS: Final = ("demand ", "after loss ", "provider ", "region ", "least ")
 """How the names begin of prices that are earned, beside those of splits."""
@@ -205,8 +201,7 @@ class _Prover:
 
     def _priced(self, region: Branch, found: Relaxed) -> tuple[dict[str, Fraction], Appraisal]:
         """The prices of a relaxation, what is earned lowered a little where something is worth more than it costs."""
-        share, told = self._share_wanted(found), found.prices.items()
-        prices = {name: _nearest(share * Fraction(price)) for name, price in told if abs(price) > PROVEN}
+        prices = {name: _nearest(Fraction(price)) for name, price in found.prices.items() if abs(price) > PROVEN}
         appraisal = self._appraised(region, prices)
         if appraisal.holds:
             return prices, appraisal
@@ -223,13 +218,6 @@ class _Prover:
             if appraisal.holds:
                 break
         return prices, appraisal
-
-    def _share_wanted(self, found: Relaxed) -> Fraction:
-        """Of prices that earn far more than is claimed: where there is hardly a plan they are large and inexact, and a
-        share of them leaves what they are paid for worth less than it costs."""
-        if self.claim is None or not FAR_MORE * float(self.claim) < found.usd_per_hour < inf:
-            return Fraction(1)
-        return FAR_MORE * self.claim / Fraction(found.usd_per_hour)
 
     def _appraised(self, region: Branch, prices: Mapping[str, Fraction]) -> Appraisal:
         return appraise(self.problem, region, prices, at_cost=self.claim is not None)
