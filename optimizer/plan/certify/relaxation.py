@@ -21,9 +21,9 @@ from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, numbered
 from optimizer.program.solver import solve_linear
 
-UNMET = 10.0
+UNMET = (1e3, 10.0)
 """What meeting every promise by magic costs, in plans as dear as claimed: so dear that a part without plans is told
-apart, and no dearer, for the sake of the solver's last digits."""
+apart, and no dearer, for the sake of the solver's last digits; less where a proof fails for these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,14 @@ class _Model:
         self.entries += [(number, column, value / unit) for column, value in terms]
 
 
-def relaxed(problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None, clock: Clock) -> Relaxed:
+def relaxed(
+    problem: Stated,
+    region: Branch,
+    keep: frozenset[int],
+    usd_per_hour: float | None,
+    clock: Clock,
+    unmet: float = UNMET[0],
+) -> Relaxed:
     """The relaxation of the plans of a region that use only the candidates to keep.
 
     Args:
@@ -103,16 +110,19 @@ def relaxed(problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour:
         keep: Candidates; the others are worth no more to any plan, or are looked at only by the checker.
         usd_per_hour: What plans are to be shown to cost; None where there are to be none, and costs do not count.
         clock: What is left for it.
+        unmet: One of `UNMET`.
 
     Raises:
         LimitReached: nothing was left.
         SolverFailure: the solver does not vouch for its result.
     """
-    return _Rows(problem, region, keep, usd_per_hour).solved(clock)
+    return _Rows(problem, region, keep, usd_per_hour, unmet).solved(clock)
 
 
 class _Rows:
-    def __init__(self, problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None) -> None:
+    def __init__(
+        self, problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
+    ) -> None:
         self.problem, self.region, self.at_cost = problem, region, usd_per_hour is not None
         self.model = _Model()
         self.there = [[c for c in some if c in keep] for some in region.possible(problem)]
@@ -127,7 +137,7 @@ class _Rows:
             self.model.column(self._usd(api["usd_per_request"]) * SECONDS_PER_HOUR * float(problem.reach[api["mix"]]))
             for api in problem.apis
         ]
-        self.unmet = self.model.column(UNMET * (usd_per_hour or 1.0))
+        self.unmet = self.model.column(unmet * (usd_per_hour or 1.0))
 
     def solved(self, clock: Clock) -> Relaxed:
         self._hold()

@@ -11,7 +11,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
-from optimizer.plan.certify.relaxation import Relaxed, relaxed
+from optimizer.plan.certify.relaxation import UNMET, Relaxed, relaxed
 from optimizer.plan.certify.splits import Sum, sums_between
 from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.prices import Appraisal, appraise
@@ -76,16 +76,25 @@ def prove(
     Returns:
         None where there is a proof of no bound at all.
     """
-    prover = _Prover(problem, usd_per_hour, clock, most_relaxations)
-    try:
-        return prover.found(frozenset(np.flatnonzero(promising).tolist()))
-    except LimitReached:
-        return None
+    best, kept = None, frozenset(np.flatnonzero(promising).tolist())
+    for unmet in UNMET:
+        try:
+            found = _Prover(problem, usd_per_hour, clock, most_relaxations, unmet).found(kept)
+        except LimitReached:
+            break
+        if best is None or (found is not None and (found.usd_per_hour or 0) > (best.usd_per_hour or 0)):
+            best = found
+        if (best is not None and best.complete) or most_relaxations < MOST_RELAXATIONS or clock.expired:
+            break
+    return best
 
 
 class _Prover:
-    def __init__(self, problem: Stated, usd_per_hour: Fraction | None, clock: Clock, most_relaxations: int) -> None:
+    def __init__(
+        self, problem: Stated, usd_per_hour: Fraction | None, clock: Clock, most_relaxations: int, unmet: float
+    ) -> None:
         self.problem, self.claim, self.clock, self.most_relaxations = problem, usd_per_hour, clock, most_relaxations
+        self.unmet = unmet
         self.keep: frozenset[int] = frozenset()
         self.relaxations, self._number = 0, count()
 
@@ -156,7 +165,8 @@ class _Prover:
 
     def _relaxed(self, region: Branch) -> Relaxed:
         self.relaxations += 1
-        return relaxed(self.problem, region, self.keep, None if self.claim is None else float(self.claim), self.clock)
+        claim = None if self.claim is None else float(self.claim)
+        return relaxed(self.problem, region, self.keep, claim, self.clock, self.unmet)
 
     def _enough(self, usd_per_hour: float) -> bool:
         """Whether a relaxation says what is claimed: as much, or that there is no plan."""
