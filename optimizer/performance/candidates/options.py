@@ -287,8 +287,8 @@ def pool_options(options: WorkloadOptions, pool: Pool) -> PoolOptions:
 
 
 def _by_criterion(columns: Mapping[str, NDArray[Any]], otherwise: NDArray[Any]) -> NDArray[Any]:
-    """(P, criteria) one column for each of CONFIGURATION_CRITERIA."""
-    return np.column_stack([columns.get(criterion.name, otherwise) for criterion in CONFIGURATION_CRITERIA])
+    """(P, criteria) one column for each of CONFIGURATION_CRITERIA, each of which is read as a whole."""
+    return np.stack([columns.get(criterion.name, otherwise) for criterion in CONFIGURATION_CRITERIA]).T
 
 
 def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Floats], dict[str, Floats]]:

@@ -60,6 +60,13 @@ class SideQuestion:
             return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
         return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more)
 
+    def once_more(self, chosen: PlannedFleet, known: Alternative) -> Alternative:
+        """Its answer with more time where it has none yet; what a first try said stands if a second says no more."""
+        if known.outcome != "unproven":
+            return known
+        again = self.beside(chosen, SHARE_OF_SECOND_TRY)
+        return known if again.outcome == "unproven" else again
+
     def _bounded(self, chosen: PlannedFleet, known: NotSimplified) -> str:
         """What a least cost says: how much is due at least, or saved at most."""
         above = known.least_usd - chosen.monthly_cost_usd
@@ -74,10 +81,7 @@ def compared(chosen: PlannedFleet, *groups: Iterable[SideQuestion]) -> tuple[lis
     asked = [list(group) for group in groups]
     found = [[question.beside(chosen, SHARE_OF_FIRST_TRY) for question in group] for group in asked]
     return tuple(
-        [
-            question.beside(chosen, SHARE_OF_SECOND_TRY) if row.outcome == "unproven" else row
-            for question, row in zip(group, rows, strict=True)
-        ]
+        [question.once_more(chosen, row) for question, row in zip(group, rows, strict=True)]
         for group, rows in zip(asked, found, strict=True)
     )
 
