@@ -40,8 +40,9 @@ SHARE_OF_PLAN, SHARE_OF_WEEK = 0.6, 0.4
 for simulating it, for the same question again where its replicas do not hold what they were counted on for, for going
 on with the search of a week, and for verifying and comparing."""
 
-SHARE_OF_COMPARISONS = 0.08
-"""Of a limit: what comparisons may use, however soon the plan was found; those of a thorough answer may use it up."""
+SHARE_OF_COMPARISONS, SHARE_OF_ANSWER, SHARE_BESIDE = 0.08, 0.15, 0.3
+"""Of a limit: what comparisons may use, less where a plan took so long that all of it would take more than the second;
+and of what the plan took, which they may use at least. Those of a thorough answer may use the limit up."""
 
 OPTIMIZE_PHASES = ("predicting", "solving", "simulating", "verifying", "comparing", "varying")
 
@@ -157,12 +158,17 @@ def optimized(
 
 
 def _for_comparing(clock: Clock) -> Clock:
-    """What may be spent beside a plan: as much as was on it, or a share of the limit where that is more."""
+    """What may be spent beside a plan: little enough that the answer comes soon, if the plan did."""
     seconds, work = clock.time_limit_s, clock.work_limit
     return clock.part(
-        None if seconds is None else max(clock.spent_s, SHARE_OF_COMPARISONS * seconds),
-        None if work is None else max(clock.spent_work, math.ceil(SHARE_OF_COMPARISONS * work)),
+        None if seconds is None else _beside(clock.spent_s, seconds),
+        None if work is None else math.ceil(_beside(clock.spent_work, work)),
     )
+
+
+def _beside(spent: float, limit: float) -> float:
+    """Seconds or work for comparisons, of a limit of which so much was spent on the plan."""
+    return max(SHARE_BESIDE * spent, min(SHARE_OF_COMPARISONS * limit, SHARE_OF_ANSWER * limit - spent))
 
 
 def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity | None = None) -> Verification:
