@@ -44,7 +44,7 @@ MOST_DEMANDS = 8
 """Demands beyond which boxes are too many: a cut says something of one demand alone."""
 
 SHARE_OF_OPEN = 0.5
-"""Of what is open between a box and the best plan: how near the cheapest of the box a plan is that tells where to cut."""
+"""Of what is open between a box and the best plan: how near its cheapest a plan of it is that tells where to cut."""
 
 
 class _OpenBox(NamedTuple):

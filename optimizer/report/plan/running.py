@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Final
 
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
@@ -12,8 +11,7 @@ from optimizer.plan.readback.summary import EVERYWHERE, offer_of
 from optimizer.plan.record.fleet import Deployment, Hosted
 from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.layout.elements import Section, Table
-
-HEADINGS: Final = ("what runs", "where", ">replicas", ">req/s", ">of max", ">TTFT p95", ">TPOT mean", ">$/month")
+from optimizer.report.plan.latency_columns import LatencyColumns, latency_columns
 
 
 def deployments_in_short(report: PlanReport) -> Section:
@@ -28,12 +26,14 @@ def deployments_in_short(report: PlanReport) -> Section:
     days = PriceDays.of(report.deployments, report.hosted)
     prices = f"prices of {days.words}" if days else ""
     basis = "; ".join(filter(None, (runs_on, prices)))
-    rows = (*_deployed(report), *(by_request(item) for item in report.hosted))
+    latencies = latency_columns(report.deployments, report.explanation.requirements)
+    rows = (*_deployed(report, latencies), *(by_request(item, len(latencies)) for item in report.hosted))
     quotes = quotes_worth_taking(report.deployments, report.explanation.alternatives)
-    return Section("Plan", (basis, *price_doubts(report.deployments), *quotes), Table(HEADINGS, rows))
+    headings = ("what runs", "where", ">replicas", ">req/s", ">of max", *latencies, ">$/month")
+    return Section("Plan", (basis, *price_doubts(report.deployments), *quotes), Table(headings, rows))
 
 
-def _deployed(report: PlanReport) -> Iterator[tuple[str, ...]]:
+def _deployed(report: PlanReport, latencies: LatencyColumns) -> Iterator[tuple[str, ...]]:
     """The rows of what runs on machines."""
     workloads = {d.workload for d in report.deployments} | {item.workload for item in report.hosted}
     bought = {purchase.offer: purchase.instances for purchase in report.purchases}
@@ -50,8 +50,7 @@ def _deployed(report: PlanReport) -> Iterator[tuple[str, ...]]:
             str(d.replicas),
             figure(d.requests_per_second),
             f"{d.utilization:.0%}",
-            f"{d.ttft_bound_ms['p95']:,.0f} ms",
-            f"{d.tpot_bound_ms['mean']:.1f} ms",
+            *(cell(d) for cell in latencies.values()),
             f"{cost:,.2f}" if d is first else "",
         )
 
@@ -85,11 +84,19 @@ def _where(d: Deployment, instances: int) -> str:
     return f"{instances}× {d.instance_type} at {d.provider}{region}{term}"
 
 
-def by_request(item: Hosted) -> tuple[str, ...]:
-    """The row of what a hosted API serves: the most that is sent to it, and its bill."""
+def by_request(item: Hosted, latencies: int) -> tuple[str, ...]:
+    """The row of what a hosted API serves: the most that is sent to it, and its bill; blank in columns of latencies."""
     most = figure(max(part.requests_per_second for part in item.schedule))
     what = f"{item.workload} {item.request_class}: {item.model}"
-    return (what, f"{item.provider}, by the {item.paid_by}", "", most, "", "", "", f"{item.monthly_cost_usd:,.2f}")
+    return (
+        what,
+        f"{item.provider}, by the {item.paid_by}",
+        "",
+        most,
+        "",
+        *("",) * latencies,
+        f"{item.monthly_cost_usd:,.2f}",
+    )
 
 
 def precisions_of(d: Deployment) -> str:

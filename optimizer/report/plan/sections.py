@@ -7,7 +7,7 @@ from typing import Final
 from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.readback.summary import by_second_words
-from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue
+from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue, MeasuredRequirement
 from optimizer.plan.record.fleet import Costs, Deployment, Hosted
 from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.confirmed import confirmed_line
@@ -26,6 +26,7 @@ from optimizer.report.plan.brief import (
     shortened,
     signing_section,
 )
+from optimizer.report.plan.latency_columns import latency_columns
 from optimizer.report.plan.placement import placement_section
 from optimizer.report.plan.running import by_request, deployments_in_short, precisions_of, what_runs
 from optimizer.report.plan.schedule import schedule_in_short, schedule_section
@@ -44,15 +45,12 @@ ENGINE: Final = (
     "{engine} {engine_version} on {gpu} as it starts by default: {engine_starts_with.memory_utilization:.0%} of the "
     "memory, {engine_starts_with.max_num_seqs:,} sequences, {engine_starts_with.max_num_batched_tokens:,} tokens a step"
 )
-DEPLOYMENTS: Final[Mapping[str, Cell]] = {
+WHAT_RUNS_AT_WHAT_LOAD: Final[Mapping[str, Cell]] = {
     "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {precisions_of(d)}",
     "where": "{provider} {region}",
     ">replicas": "{replicas}",
     ">req/s": "{requests_per_second:figure}",
     ">of max": "{utilization:.0%}",
-    ">TTFT p95": lambda d: f"{d.ttft_bound_ms['p95']:,.0f} ms",
-    ">TPOT mean": lambda d: f"{d.tpot_bound_ms['mean']:.1f} ms",
-    ">$/month": "{monthly_cost_usd:,.2f}",
 }
 ALTERNATIVES: Final[Mapping[str, Cell]] = {
     "change": "{change}",
@@ -131,7 +129,8 @@ def _brief(report: PlanReport) -> Iterator[Section]:
 def _reasons(report: PlanReport) -> Iterator[Section]:
     """What runs, what to know before it is bought, what holds it in place, what else there is, what it costs."""
     explained = report.explanation
-    yield deployments_section(report.deployments, report.confidence, report.hosted, explained.alternatives)
+    others, measured = explained.alternatives, explained.requirements
+    yield deployments_section(report.deployments, report.confidence, report.hosted, others, measured)
     yield schedule_section(report)
     yield Section("Paid by the second", tuple(map(by_second_words, report.containers)))
     yield choices_section(explained)
@@ -188,21 +187,24 @@ def deployments_section(
     confidence: float = CENTRAL_CONFIDENCE,
     hosted: Sequence[Hosted] = (),
     others: Sequence[Alternative] = (),
+    measured: Sequence[MeasuredRequirement] = (),
 ) -> Section:
     """What runs where, at what load, how fast and for how much; with a confidence it is said what latencies are."""
-    rows = [row for d in deployments for row in (*table_of([d], DEPLOYMENTS).rows, *_details(d))]
-    rows += [by_request(item) for item in hosted]
+    latencies = latency_columns(deployments, measured)
+    columns: dict[str, Cell] = {**WHAT_RUNS_AT_WHAT_LOAD, **latencies, ">$/month": "{monthly_cost_usd:,.2f}"}
+    rows = [row for d in deployments for row in (*table_of([d], columns).rows, *_details(d, len(columns)))]
+    rows += [by_request(item, len(latencies)) for item in hosted]
     bounds = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
     days = PriceDays.of(deployments, hosted)
     notes = (bounds if confidence > CENTRAL_CONFIDENCE else "", f"Prices are of {days.words}." if days else "")
     doubts = (*price_doubts(deployments), *quotes_worth_taking(deployments, others))
     lines = (*doubts, " ".join(filter(None, notes)))
-    return Section("Plan", lines, Table(tuple(DEPLOYMENTS), tuple(rows)))
+    return Section("Plan", lines, Table(tuple(columns), tuple(rows)))
 
 
-def _details(d: Deployment) -> Iterator[tuple[str, ...]]:
+def _details(d: Deployment, columns: int) -> Iterator[tuple[str, ...]]:
     """The rows below a deployment's: how it is laid out, and which classes it serves if not all of them alike."""
-    rest = ("",) * (len(DEPLOYMENTS) - 2)
+    rest = ("",) * (columns - 2)
     layout = f"{d.gpus_per_replica}×{d.gpu}"
     if d.gpus_per_replica > 1:
         layout += f" tp{d.tensor_parallel}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
