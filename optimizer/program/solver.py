@@ -4,11 +4,7 @@ Models and answers pass as the messages that OR-tools itself reads and writes. I
 would be built from them and taken apart again, which takes as long as a small program's solve.
 """
 
-import ctypes
-import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -32,6 +28,7 @@ from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.remembered import SolvedBefore
+from optimizer.program.standard_output import kept_clean
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unproven"]
 
@@ -214,38 +211,62 @@ def _nodes(clock: Clock) -> int | None:
 def _solve(
     model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto, clock: Clock
 ) -> SolverResult:
-    """What a solver says of a model; nothing, where the clock had run out before."""
+    """What a solver says of a model, or said before; nothing, where the clock had run out before."""
     if clock.expired:
         return SolverResult("unproven", -np.inf)
-    key = _REMEMBERED.key(model, solver, parameters)
+    key, given_s = _REMEMBERED.key(model, solver, parameters), _given_s(parameters)
     if (known := _REMEMBERED.get(key)) is not None:
         answer, iterations = known
         clock.spend(iterations)
         return answer
-    given_s = _given_s(parameters)
     if (ended_before := _REMEMBERED.in_less_time(key, clock, given_s)) is not None:
         clock.run_out("time limit")
         return ended_before
-    name = parameters_pb2.SolverTypeProto.Name(solver).removeprefix("SOLVER_TYPE_").lower()
-    try:
-        with _standard_output_kept_clean():
-            result = _in_a_thread(model, solver, parameters, clock)
-    except (StatusNotOk, ValueError, RuntimeError) as error:
-        raise SolverFailure(f"{name} refused the model: {error}") from error
+    result = _told(model, solver, parameters, clock)
     if result is None:
         nothing = SolverResult("unproven", -np.inf)
         if clock.reached == "time limit":
             _REMEMBERED.note_ended(key, clock, nothing, given_s)
         return nothing
-    ended = result.termination
-    _note_limit(clock, ended.limit, parameters)
+    _note_limit(clock, result.termination.limit, parameters)
     clock.spend(result.solve_stats.simplex_iterations)
+    answer = _read(result, model, parameters.cutoff_limit)
+    if answer.status in ("optimal", "infeasible"):
+        _REMEMBERED.keep(key, answer, result.solve_stats.simplex_iterations)
+    elif result.termination.limit == result_pb2.LIMIT_TIME:
+        _REMEMBERED.note_ended(key, clock, answer, given_s)
+    return answer
+
+
+def _told(
+    model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto, clock: Clock
+) -> result_pb2.SolveResultProto | None:
+    """What a solver answers; None where it was not waited for.
+
+    Raises:
+        SolverFailure: it does not take the model.
+    """
+    try:
+        with kept_clean():
+            return _in_a_thread(model, solver, parameters, clock)
+    except (StatusNotOk, ValueError, RuntimeError) as error:
+        name = parameters_pb2.SolverTypeProto.Name(solver).removeprefix("SOLVER_TYPE_").lower()
+        raise SolverFailure(f"{name} refused the model: {error}") from error
+
+
+def _read(result: result_pb2.SolveResultProto, model: model_pb2.ModelProto, cutoff: float) -> SolverResult:
+    """A solver's answer in our words; whoever is told it again is told the same arrays.
+
+    Raises:
+        SolverFailure: it stopped for a reason that says nothing of the model.
+    """
+    ended = result.termination
     # looked for in vain, not for too short a time
     none_as_cheap = ended.limit == result_pb2.LIMIT_CUTOFF
     status = "infeasible" if none_as_cheap else _STATUS.get(ended.reason)
     if status is None:
         reason = result_pb2.TerminationReasonProto.Name(ended.reason).removeprefix("TERMINATION_REASON_")
-        raise SolverFailure(f"{name} stopped: {reason} {ended.detail}")
+        raise SolverFailure(f"the solver stopped: {reason} {ended.detail}")
     values = duals = np.zeros(0)
     if result.solutions:
         best = result.solutions[0]
@@ -253,16 +274,9 @@ def _solve(
             values = _dense(best.primal_solution.variable_values, len(model.variables.ids))
         if best.dual_solution.feasibility_status == _FEASIBLE:
             duals = _dense(best.dual_solution.dual_values, len(model.linear_constraints.ids))
-    bound = parameters.cutoff_limit if none_as_cheap else ended.objective_bounds.dual_bound
-    answer = SolverResult(status, bound, values, duals)
-    # whoever is told it again is told the same arrays
-    answer.values.setflags(write=False)
-    answer.duals.setflags(write=False)
-    if answer.status in ("optimal", "infeasible"):
-        _REMEMBERED.keep(key, answer, result.solve_stats.simplex_iterations)
-    elif ended.limit == result_pb2.LIMIT_TIME:
-        _REMEMBERED.note_ended(key, clock, answer, given_s)
-    return answer
+    values.setflags(write=False)
+    duals.setflags(write=False)
+    return SolverResult(status, cutoff if none_as_cheap else ended.objective_bounds.dual_bound, values, duals)
 
 
 def _dense(found: sparse_containers_pb2.SparseDoubleVectorProto, count: int) -> Floats:
@@ -317,23 +331,3 @@ def _note_limit(clock: Clock, limit: int, parameters: parameters_pb2.SolveParame
         limit == result_pb2.LIMIT_NODE and parameters.node_limit == _nodes(clock)
     ):
         clock.run_out("work limit")
-
-
-@contextmanager
-def _standard_output_kept_clean() -> Iterator[None]:
-    """Send what the solver's own code prints to nowhere.
-
-    HiGHS has a stray `printf` in the repair of near-integer solutions that no option silences; standard output belongs
-    to the answer alone. The C library's buffer is flushed before the descriptor is put back.
-    """
-    library = ctypes.CDLL(None) if os.name == "posix" else None
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 1)
-        yield
-    finally:
-        if library is not None:
-            library.fflush(None)
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)

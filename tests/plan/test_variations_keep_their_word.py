@@ -14,7 +14,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain import comparing
-from optimizer.plan.explain.alternatives import availability
+from optimizer.plan.explain.alternatives import availability, next_best
 from optimizer.plan.explain.breakpoints import price_breakpoints
 from optimizer.plan.explain.comparing import SideQuestion, compared, told
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -247,6 +247,30 @@ def test_a_comparison_leaves_time_for_those_behind_it_and_is_tried_again_at_the_
     one, other = compared(chosen, [question] * 2, [question])
     assert [row.outcome for row in (*one, *other)] == ["unproven"] * 3
     assert own == [250, 188, 141, 211, 105, 53], "a quarter of what is left each, then halves of it"
+
+
+def test_where_time_is_short_what_the_first_page_tells_is_asked_first(
+    few: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inquiry = Inquiry.of(Scenario.model_validate(SCENARIO), few)
+    answer = solved(inquiry)
+    chosen, turns = read_back(answer), list[str]()
+
+    def asking(kind: str) -> SideQuestion:
+        return SideQuestion(kind, f"with {kind}", lambda: (turns.append(kind), inquiry)[1])
+
+    monkeypatch.setattr(comparing, "solved_for_least_cost", lambda *_: answer)
+    groups = (["max_gpus"], ["gpu", "configurations"], ["seed", "spot"], ["rule_of_thumb"])
+    found = compared(chosen, *([asking(kind) for kind in group] for group in groups))
+    assert turns == ["configurations", "spot", "max_gpus", "gpu", "seed", "rule_of_thumb"]
+    assert [[row.kind for row in rows] for rows in found] == [*groups]
+
+
+def test_a_week_is_compared_with_one_configuration_for_each_workload(few: Catalogs) -> None:
+    inquiry = replace(Inquiry.of(Scenario.model_validate(SCENARIO), few), close_enough=True)
+    chosen = read_back(solved(inquiry))
+    several = replace(chosen, deployments=chosen.deployments * 3)
+    assert [next(iter(next_best(inquiry, plan))).kind for plan in (chosen, several)] == ["gpu", "configurations"]
 
 
 def test_what_a_lost_instance_costs_is_the_cheapest_plan_that_survives_it(few: Catalogs) -> None:

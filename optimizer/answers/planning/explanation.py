@@ -40,8 +40,8 @@ from optimizer.plan.record.report import Simplicity
 from optimizer.plan.variants.by_api import by_api
 
 SHARE_OF_AVAILABILITY = 0.15
-"""Of what is left for comparisons, for a plan that survives a lost instance and runs what this one does not: it may
-take long to prove."""
+"""Of the time for comparisons, for a plan that survives a lost instance and runs what this one does not: it may take
+long to prove."""
 
 
 def explained(
@@ -61,6 +61,7 @@ def explained(
     insured = insurance(inquiry)
     unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
     also = list(by_api(inquiry, bought))
+    also += availability(replace(unbudgeted, close_enough=True), few.clock.share(SHARE_OF_AVAILABILITY), bought)
     # in one turn, so that none is tried again before all have been asked
     without, others, more, untold, rules = compared(
         bought,
@@ -75,7 +76,6 @@ def explained(
     fields, limit = until_limit(deciding(few, bought, measured, promises))
     limits = with_deciding(measured, fields)
     offered = [*promises.values(), *more, *untold]
-    also += availability(replace(unbudgeted, close_enough=True), few.clock.share(SHARE_OF_AVAILABILITY), bought)
     uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
     week = None if _proven(answer) else answer.formulation.periods
     return Explanation(

@@ -40,9 +40,8 @@ SHARE_OF_PLAN, SHARE_OF_WEEK = 0.6, 0.4
 for simulating it, for the same question again where its replicas do not hold what they were counted on for, for going
 on with the search of a week, and for verifying and comparing."""
 
-SHARE_OF_COMPARISONS, SHARE_OF_ANSWER, SHARE_BESIDE = 0.08, 0.15, 0.3
-"""Of a limit: what comparisons may use, less where a plan took so long that all of it would take more than the second;
-and of what the plan took, which they may use at least. Those of a thorough answer may use the limit up."""
+SHARE_OF_COMPARISONS, SHARE_OF_PLAN_BESIDE = 0.08, 0.3
+"""Of a limit, and of what the plan took if that is more: what comparisons may use. A thorough answer uses it up."""
 
 OPTIMIZE_PHASES = ("predicting", "solving", "simulating", "verifying", "comparing", "varying")
 
@@ -158,17 +157,12 @@ def optimized(
 
 
 def _for_comparing(clock: Clock) -> Clock:
-    """What may be spent beside a plan: little enough that the answer comes soon, if the plan did."""
+    """What may be spent beside a plan: a share of what was spent on it, or of the limit where that is more."""
     seconds, work = clock.time_limit_s, clock.work_limit
     return clock.part(
-        None if seconds is None else _beside(clock.spent_s, seconds),
-        None if work is None else math.ceil(_beside(clock.spent_work, work)),
+        None if seconds is None else max(SHARE_OF_PLAN_BESIDE * clock.spent_s, SHARE_OF_COMPARISONS * seconds),
+        None if work is None else math.ceil(max(SHARE_OF_PLAN_BESIDE * clock.spent_work, SHARE_OF_COMPARISONS * work)),
     )
-
-
-def _beside(spent: float, limit: float) -> float:
-    """Seconds or work for comparisons, of a limit of which so much was spent on the plan."""
-    return max(SHARE_BESIDE * spent, min(SHARE_OF_COMPARISONS * limit, SHARE_OF_ANSWER * limit - spent))
 
 
 def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity | None = None) -> Verification:

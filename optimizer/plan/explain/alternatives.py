@@ -47,7 +47,7 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[SideQuestion]:
     if not chosen.deployments:
         return
     workloads = len(inquiry.scenario.workloads)
-    if len(chosen.deployments) > workloads and not inquiry.close_enough:
+    if len(chosen.deployments) > workloads:
         uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
         yield SideQuestion("configurations", "with one configuration per workload", uniform)
     gpus = sorted({d.gpu for d in chosen.deployments})

@@ -22,6 +22,19 @@ NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unpr
 SHARE_OF_FIRST_TRY, SHARE_OF_SECOND_TRY = 0.25, 0.5
 """Of what is left of a limit, for one comparison: one that takes long leaves time for those behind it."""
 
+ASKED_FIRST: Final = (
+    "configurations",
+    "listed",
+    "measured",
+    "provider",
+    "spot",
+    "commitment",
+    "sellers",
+    "unmeasured",
+    "availability",
+)
+"""Kinds of questions that the first page answers, in the order in which they are missed where time is short."""
+
 LARGEST_GAP_SHOWN: Final = 0.25
 """Of a plan that a limit left unproven, which is told as what the comparison costs at most."""
 
@@ -46,6 +59,11 @@ class SideQuestion:
     """By entry of the options (P,) which configurations may be used; all, where None."""
     admits_more: bool = False
     """Whether the chosen plan is still to be had."""
+
+    @property
+    def turn(self) -> int:
+        """Which are asked before it: the lower the sooner."""
+        return ASKED_FIRST.index(self.kind) if self.kind in ASKED_FIRST else len(ASKED_FIRST)
 
     def beside(self, chosen: PlannedFleet, share: float) -> Alternative:
         """Its answer in so much of what is left of a limit, told as `told` says."""
@@ -77,13 +95,14 @@ class SideQuestion:
 
 def compared(chosen: PlannedFleet, *groups: Iterable[SideQuestion]) -> tuple[list[Alternative], ...]:
     """The answers to groups of questions, all asked in one turn, and those that its share of the time was too short for
-    once more at the end."""
+    once more at the end; those of the first page before the others."""
     asked = [list(group) for group in groups]
-    found = [[question.beside(chosen, SHARE_OF_FIRST_TRY) for question in group] for group in asked]
-    return tuple(
-        [question.once_more(chosen, row) for question, row in zip(group, rows, strict=True)]
-        for group, rows in zip(asked, found, strict=True)
-    )
+    questions = [question for group in asked for question in group]
+    in_turn = sorted(range(len(questions)), key=lambda n: questions[n].turn)
+    found = {n: questions[n].beside(chosen, SHARE_OF_FIRST_TRY) for n in in_turn}
+    found |= {n: questions[n].once_more(chosen, found[n]) for n in in_turn}
+    rows = iter([found[n] for n in range(len(questions))])
+    return tuple([next(rows) for _ in group] for group in asked)
 
 
 def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
