@@ -7,11 +7,13 @@ import pytest
 from support.scenarios import with_policy
 
 from optimizer import load_scenario, optimize
-from optimizer.answers.gate.plan import plan_of
+from optimizer.answers.gate.plan import Planned, plan_of
+from optimizer.answers.gate.rules.demands import Case, proof
 from optimizer.answers.planning.tried import SimulatedPlan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Exit
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -87,14 +89,19 @@ def test_the_bare_optimum_and_what_runs_today_are_asked_for_to_the_end(asked: Sc
     assert not may_end_simply(inquiry.for_comparison())
 
 
-def test_a_gate_knows_it_for_an_answer(answer: Answer) -> None:
+def test_a_gate_is_not_broken_by_it(answer: Answer) -> None:
     plan = plan_of(SimulatedPlan(answer, read_back(answer), None, ended=True))
     assert plan is not None
-    assert plan.ended_simply
     assert plan.outcome == "feasible"
+    file = load_scenario_file(QUESTIONS / "09-day-and-night.yaml")
+    by_rule = {each.rule: each.broken for each in proof(Case(file, Planned(plan, 0.02, ""), None))}
+    assert by_rule == {"no_plan": False, "unproven": False}
+    assert plan.simplicity is not None
+    cut_short = plan.model_copy(update={"simplicity": plan.simplicity.model_copy(update={"enough": False})})
+    assert [each.broken for each in proof(Case(file, Planned(cut_short, 0.02, ""), None))] == [False, True]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("the search of two workloads over a week")
 def test_two_workloads_have_few_configurations_each(catalogs: Catalogs) -> None:
     asked = load_scenario(QUESTIONS / "11-two-workloads-week.yaml")
     found = answered(Inquiry.of(asked, catalogs, Clock()))
