@@ -187,7 +187,7 @@ def _best(inquiry: Inquiry) -> _Best:
     changes = found.bought.migration
     changed = changes.started + changes.stopped if changes else 0
     holds = found.simulation is not None and found.simulation.holds is not False
-    known = found.ended and found.answer.solution.outcome == "optimal"
+    known = found.ended and (found.answer.solution.outcome == "optimal" or found.answer.enough)
     return _Best(plan_of(found), changed, holds=holds, known=known)
 
 

@@ -133,8 +133,10 @@ def _without_shares(problem: Problem) -> Problem:
 
 
 def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
-    """Whether a large program of machines paid all month could save so little that it would be searched in vain."""
-    if not problem.offers.always_paid.any() or _is_wide(known, state, HARDLY_OPEN):
+    """Whether the program of a large week is not worth a search: enough is known for what was asked, or of machines
+    paid all month it could save too little."""
+    narrow = problem.offers.always_paid.any() and not _is_wide(known, state, HARDLY_OPEN)
+    if not (narrow or state.enough_usd_per_hour <= known.usd_per_hour < np.inf):
         return False
     return int(undominated(problem).sum()) * problem.traffic.periods > MOST_CELLS_OF_EQUALS
 

@@ -6,7 +6,7 @@ first in that order, and of plans that are as simple the cheapest. What no plan 
 before, by the bounds of the relaxation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final, NamedTuple, TypeAlias
@@ -112,7 +112,18 @@ def held_to(problem: Problem, most: Complexity) -> Problem:
     return problem
 
 
-def search_simplest(problem: Problem, state: SearchState, known: Complexity, break_ties: bool) -> Simplest:
+def held_to_configurations(problem: Problem, most: int) -> Problem:
+    """The problem of the plans of at most so many configurations."""
+    return _held_to(problem, "configurations", most)
+
+
+def search_simplest(
+    problem: Problem,
+    state: SearchState,
+    known: Complexity,
+    break_ties: bool,
+    counts: Collection[str] = Complexity._fields,
+) -> Simplest:
     """The simplest plan of a sorted problem that costs no more than the state's cutoff.
 
     Args:
@@ -120,10 +131,13 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
         state: Its cutoff is what a plan may cost.
         known: Of a plan that is among these.
         break_ties: Whether it matters which of several equally simple and cheap plans is found.
+        counts: Those that are to be brought down; the others are left open.
     """
     part, within = _within_cutoff(problem, state)
     asked, found, proven, reached = within, None, True, known
     for name, least in least_complexity(problem)._asdict().items():
+        if name not in counts:
+            continue
         low, at_most = least, getattr(reached, name)
         if low < at_most and _takes_long(_held_to(asked, name, low)):
             proven = False
@@ -134,7 +148,7 @@ def search_simplest(problem: Problem, state: SearchState, known: Complexity, bre
             proven = proven and step.result.status in ("optimal", "infeasible")
             if step.result.incumbent is not None:
                 found = step
-                reached = _complexity_of(part.problem, step.result.incumbent)
+                reached = complexity_of(part.problem, step.result.incumbent)
                 at_most = getattr(reached, name)
             elif step.result.status == "infeasible":
                 low = most + 1
@@ -166,7 +180,8 @@ def _fewer(within: Problem, asked: Problem, name: str, most: int, state: SearchS
     A week in which no plan has as few, however many it has of what was counted before, has none with all of these held;
     where that is not asked, far fewer candidates and offers differ in anything that matters.
     """
-    if asked is not within and within.traffic.periods > 1:
+    each = one_configuration_each(asked, undominated(asked))
+    if asked is not within and within.traffic.periods > 1 and not each:
         alone = search_laid_out(_held_to(within, name, most), state)
         if alone.result.status == "infeasible":
             return alone
@@ -237,7 +252,8 @@ def _held_to(problem: Problem, name: str, most: int) -> Problem:
     return replace(problem, limits=replace(problem.limits, max_distinct_configurations=fewest))
 
 
-def _complexity_of(problem: Problem, plan: Incumbent) -> Complexity:
+def complexity_of(problem: Problem, plan: Incumbent) -> Complexity:
+    """What there is to operate in a plan of the search."""
     used = np.zeros(len(problem.apis), dtype=np.bool_)
     used[problem.api_streams.server[plan.api_flow_per_s > 0]] = True
     return complexity(problem, plan.replicas, plan.instances, used)

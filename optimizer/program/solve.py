@@ -139,6 +139,7 @@ def solve(
     cutoff_usd_per_month: float = np.inf,
     at_any_rate: bool = True,
     proof: bool = True,
+    enough_usd_per_month: float = np.inf,
 ) -> Solution:
     """The cheapest plan, its bound and its routing, in the problem's own index order.
 
@@ -155,6 +156,7 @@ def solve(
         cutoff_usd_per_month: What a known plan costs; where the search ends `infeasible` no plan costs as little.
         at_any_rate: Whether a simple plan is wanted where a limit was reached before any was found.
         proof: Whether a proof is wanted that takes longer than the programs of a week.
+        enough_usd_per_month: Once no plan of a large week costs less the search ends, proven that far.
 
     Raises:
         ValueError: The problem is not one, see `soundness`.
@@ -167,6 +169,7 @@ def solve(
         cutoff_usd_per_hour=cutoff_usd_per_month / HOURS_PER_MONTH,
         at_any_rate=at_any_rate,
         proof=proof,
+        enough_usd_per_hour=enough_usd_per_month / HOURS_PER_MONTH,
     )
     return _solved(problem, state, eliminate=True, break_ties=break_ties)
 

@@ -22,7 +22,9 @@ Answered: TypeAlias = (
 def exit_of(answer: Answered) -> Exit:
     """What the command that gave this answer ends with."""
     match answer:
-        case PlanReport() | LifecycleReport():
+        case PlanReport():
+            return _of_plan(answer)
+        case LifecycleReport():
             return EXIT_BY_OUTCOME[answer.outcome]
         case WhyNot():
             return Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED
@@ -36,6 +38,12 @@ def exit_of(answer: Answered) -> Exit:
             return _of_gate(answer)
         case Prediction():
             return Exit.ANSWERED
+
+
+def _of_plan(answer: PlanReport) -> Exit:
+    """A simple plan that ended the search for the cheapest is an answer: no limit had a part in it."""
+    enough = answer.simplicity is not None and answer.simplicity.enough
+    return Exit.ANSWERED if enough else EXIT_BY_OUTCOME[answer.outcome]
 
 
 def _of_frontier(answer: Frontier) -> Exit:

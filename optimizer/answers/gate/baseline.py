@@ -99,9 +99,10 @@ class GateCosts(Lenient):
 
 
 class GateSimplicity(Lenient):
-    """Whether no simpler plan is near."""
+    """Whether no simpler plan is near, and whether the search for the cheapest ended since it is near enough."""
 
     proven: bool
+    enough: bool = False
 
 
 class GateSimulation(Lenient):
@@ -138,7 +139,13 @@ class GatePlan(Lenient):
     def proven(self) -> bool:
         """Whether every search for it came to its end, so that the same inputs give the same plan."""
         simple = self.simplicity is None or self.simplicity.proven
-        return self.outcome == "optimal" and simple and self.simulation is not None and self.simulation.ended
+        came_to_its_end = self.ended_simply or (self.outcome == "optimal" and simple)
+        return came_to_its_end and self.simulation is not None and self.simulation.ended
+
+    @property
+    def ended_simply(self) -> bool:
+        """Whether the search for the cheapest ended since no plan costs so much less that this one is not shown."""
+        return self.simplicity is not None and self.simplicity.enough
 
 
 @dataclass(frozen=True)

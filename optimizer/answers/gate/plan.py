@@ -77,7 +77,7 @@ def plan_of(found: SimulatedPlan) -> GatePlan | None:
         "deployments": [each.model_dump() for each in bought.deployments],
         "purchases": [each.model_dump() for each in bought.purchases],
         "hosted": [each.model_dump() for each in bought.hosted],
-        "simplicity": {"proven": answer.simplicity_proven},
+        "simplicity": {"proven": answer.simplicity_proven, "enough": answer.enough},
         "simulation": found.simulation and found.simulation.model_dump(mode="json"),
         "inputs": inputs_of(answer.inquiry.scenario, answer.inquiry.catalogs),
     }
@@ -95,7 +95,7 @@ def planned_usd(
     if check_scenario(scenario, catalogs):
         return None
     answer = confirmed_answer(replace(Inquiry.of(scenario, catalogs, clock, kept), running=running))
-    if answer.solution.outcome != "optimal":
+    if answer.solution.outcome != "optimal" and not answer.enough:
         return None
     bought = verified_plan(answer)
     return None if bought is None else cents(bought.monthly_cost_usd)

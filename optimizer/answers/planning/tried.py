@@ -186,7 +186,7 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
     else:
         again = answered(replace(asked, clock=own).with_lowered(lowered))
     found = (again.cheapest or again).solution
-    if found.outcome not in ("feasible", "unproven"):
+    if again.enough or found.outcome not in ("feasible", "unproven"):
         return again
     larger = enlarged(broken, replace(broken.inquiry, clock=again.inquiry.clock).with_lowered(lowered))
     least_usd = found.cost_usd_per_month or math.inf

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from optimizer.base.clock import Clock
-from optimizer.base.errors import EXIT_BY_OUTCOME, InputError
+from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory
 from optimizer.cli import calls
 from optimizer.cli.options import (
@@ -76,7 +76,7 @@ def plan(
             write(json.dumps(found.content, separators=(",", ":")) + "\n", certificate)
         answer = calls.with_certificate(answer, found, str(certificate), clock.reached)
     deliver(answer, report, output_format, output)
-    raise typer.Exit(EXIT_BY_OUTCOME[report.outcome])
+    raise typer.Exit(calls.exit_of(report))
 
 
 def _drawn(planned: "calls.Optimized", inputs: CommandInputs, clock: Clock) -> "calls.RiskReport | InputError":

@@ -7,7 +7,6 @@ import typer
 from optimizer.base.extras import optional
 from optimizer.cli import calls
 from optimizer.cli.options import (
-    EXIT_BY_OUTCOME,
     TIME_LIMIT_S,
     CatalogsOption,
     OutputOption,
@@ -37,4 +36,4 @@ def report(
             inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
         )
     write(calls.page_html(replace(found, report=calls.located(found.report, inputs.file))), output)
-    raise typer.Exit(EXIT_BY_OUTCOME[found.report.outcome])
+    raise typer.Exit(calls.exit_of(found.report))

@@ -24,9 +24,10 @@ def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
         premium_percent=float(premium_usd / least_usd * 100) if least_usd else 0.0,
         proven=answer.simplicity_proven,
         kept=answer.kept,
+        enough=answer.enough,
         **own,
         cheapest=cheapest,
-        text=_saving(cheapest, premium_usd, own, answer.kept) if cheapest else "",
+        text=_saving(cheapest, premium_usd, own, answer) if cheapest else "",
     )
 
 
@@ -58,7 +59,7 @@ def _setup(d: Placement) -> tuple[str | int, ...]:
     return (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision, *layout)
 
 
-def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], kept: bool) -> str:
+def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], answer: Answer) -> str:
     """What would be saved, by how much more there is to operate; what is as simple goes without saying."""
     takes = [
         f"{count} {name if count != 1 else name.removesuffix('s')}"
@@ -66,8 +67,9 @@ def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], kept: 
         for count in (getattr(cheapest, name),)
         if count != own[name]
     ]
-    takes = ["changing what runs"] if kept else takes
-    return f"The cheapest costs ${saved_usd:,.2f} less but takes {_listed(takes)}: {cheapest.summary}"
+    takes = ["changing what runs"] if answer.kept else takes
+    found = " that was found" if answer.enough else ""
+    return f"The cheapest{found} costs ${saved_usd:,.2f} less but takes {_listed(takes)}: {cheapest.summary}"
 
 
 def _listed(names: list[str]) -> str:

@@ -34,9 +34,7 @@ from optimizer.plan.question.service import (
     Service,
     Use,
     overload,
-    promising_mixes,
     services_of,
-    with_own_pools,
 )
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
@@ -72,11 +70,15 @@ class Answer:
     """Whether it is what runs today, whatever else is simpler."""
     simplicity_proven: bool = True
     """Whether no plan of these periods within the percentage is simpler, nor as simple and cheaper."""
+    simple_first: "Answer | None" = None
+    """A simple plan that was found before every hour was searched, see `question.simple_first`."""
+    enough: bool = False
+    """Whether it is that plan, which ended the search for the cheapest; no limit had a part in it."""
 
     @property
     def proven(self) -> bool:
         """Whether every search for it came to its end, so that the same question has the same answer."""
-        return self.solution.outcome == "optimal" and self.simplicity_proven
+        return self.enough or (self.solution.outcome == "optimal" and self.simplicity_proven)
 
     @cached_property
     def complexity(self) -> Complexity:
@@ -118,14 +120,6 @@ class Answer:
             services_of(inquiry.options[use.column.workload], use, share)
             for use, share in zip(self.used, shares, strict=True)
         )
-
-    def worth_predicting(self, known: "Inquiry") -> tuple[OverloadedMix, ...]:
-        """The mixes of which this plan, at the raised rates of `known`, gives a replica more than shares add up to."""
-        found: list[OverloadedMix] = []
-        for use in self.used:
-            choice, serving_share = known.options[use.column.workload], known.market.serving_share[use.column.offer]
-            found += promising_mixes(known.scenario.policy, choice, with_own_pools(choice, use), float(serving_share))
-        return tuple(found)
 
     def broken(self) -> tuple[OverloadedMix, ...]:
         """The mixes of which a deployment gets more than the policy lets it carry."""
@@ -170,6 +164,8 @@ class Inquiry:
     """For each solve; without one it goes on until every answer is proven."""
     simplifies: bool = True
     """Whether a simpler plan is wanted where one costs little more; else the cheapest."""
+    enough_usd: float = np.inf
+    """What the cheapest plan of a large week must be known to cost a month at least; no more is asked of it."""
     most_complicated: Complexity | None = None
     """Plans have no more to operate than this, in anything."""
     shown: Complexity | None = None
@@ -276,6 +272,7 @@ class Inquiry:
             cutoff_usd_per_month=np.inf if known_usd_per_month is None else known_usd_per_month,
             at_any_rate=self.insists and self.falls_back,
             proof=self.proves and not self.close_enough,
+            enough_usd_per_month=self.enough_usd,
         )
         settled = ("optimal", "infeasible", "feasible") if self.settles else ("optimal", "infeasible")
         if solution.ended_by is not None and not self.insists and solution.outcome not in settled:

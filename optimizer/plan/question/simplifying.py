@@ -13,6 +13,7 @@ from optimizer.base.arrays import Flags
 from optimizer.plan.question.holding import holding
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import without_make_weights
+from optimizer.plan.question.simple_first import ended_simply, within_percentage
 from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.simplest import Complexity, least_complexity, search_no_more, search_simplest
 
@@ -43,6 +44,8 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     if asked.shown is not None:
         most_usd = allowed_usd(cheapest, asked.shown.configurations)
         return _beside(cheapest, asked, asked.shown, keep, most_usd, known_usd)
+    if (simple := within_percentage(cheapest)) is not None:
+        return ended_simply(in_place_of(cheapest, simple, simple.simplicity_proven), simple)
     if _as_simple_as_can_be(cheapest):
         return cheapest
     if asked.clock.expired:

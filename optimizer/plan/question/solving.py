@@ -10,13 +10,15 @@ from dataclasses import replace
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
-from optimizer.performance.candidates.mixes import with_better_predicted
+from optimizer.performance.candidates.mixes import OverloadedMix, with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
 from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import MOST_SPLIT
 from optimizer.plan.question.by_second import cheaper, choices_of, containers_of, usd_of, without_containers
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import own_configurations
+from optimizer.plan.question.service import promising_mixes, with_own_pools
+from optimizer.plan.question.simple_first import enough_usd, may_end_simply, simple_first
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
 
@@ -56,15 +58,24 @@ def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None, known_usd: flo
     """
     share = SHARE_OF_LEAST_COST if inquiry.over_time and inquiry.simplifies else 1.0
     less_usd = None if known_usd is None else less_than(known_usd)
-    cheapest = solved_for_least_cost(replace(inquiry, clock=inquiry.clock.share(share)), keep, less_usd)
+    alone = keep is None and known_usd is None and may_end_simply(inquiry)
+    asked = replace(inquiry, clock=inquiry.clock.share(share))
+    cheapest = solved_for_least_cost(asked, keep, less_usd, ends_simply=alone)
     own = replace(cheapest.inquiry, clock=inquiry.clock)
     return simplified(replace(cheapest, inquiry=own), keep, known_usd)
 
 
 def solved_for_least_cost(
-    inquiry: Inquiry, keep: Sequence[Flags] | None = None, known_usd: float | None = None
+    inquiry: Inquiry,
+    keep: Sequence[Flags] | None = None,
+    known_usd: float | None = None,
+    *,
+    ends_simply: bool = False,
 ) -> Answer:
     """The optimum, optionally over a part of the configurations; or that no plan costs as little as a known amount.
+
+    Where it `ends_simply` the optimum of a large week is looked for no further than a simple plan needs, if none is
+    served by containers.
 
     Containers paid by the second serve all of a workload or none of it: each choice of such workloads is a program of
     its own, save those whose containers alone cost more than a plan that is known. What is left of a limit is for the
@@ -73,7 +84,7 @@ def solved_for_least_cost(
     asked = without_containers(inquiry)
     choices = tuple(choices_of(containers_of(asked)))
     if not choices:
-        return _without_choice(asked, keep, known_usd)
+        return _without_choice(asked, keep, known_usd, ends_simply=ends_simply)
     best = _without_choice(replace(asked, clock=asked.clock.share(1 / (len(choices) + 1))), keep, known_usd)
     for number, chosen in enumerate(choices):
         known, alone = best.solution.cost_usd_per_month, usd_of(chosen)
@@ -88,7 +99,9 @@ def solved_for_least_cost(
     return replace(best, inquiry=replace(best.inquiry, clock=asked.clock))
 
 
-def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
+def _without_choice(
+    inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None, *, ends_simply: bool = False
+) -> Answer:
     """The optimum where it is decided which workloads containers serve.
 
     A week of few periods, whose demand is rounded up, is solved first; then one of as many periods as lose no plan. The
@@ -108,7 +121,11 @@ def _without_choice(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: f
         return _shown(inquiry, coarse, replace(coarse, solution=coarse.solution.left_open(limit)))
     whole = replace(coarse.inquiry, clock=inquiry.clock, hour_to_period=exact_hours(inquiry.scenario), proves=True)
     every = replace(whole, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
-    return _shown(inquiry, coarse, _over_mixes(every, keep, known_usd if few is None else less_than(few)))
+    simple = simple_first(inquiry, coarse) if ends_simply else None
+    if simple is not None:
+        every = replace(every, enough_usd=enough_usd(simple))
+    exact = _over_mixes(every, keep, known_usd if few is None else less_than(few))
+    return replace(_shown(inquiry, coarse, exact, simple), simple_first=simple)
 
 
 def of_few_periods(inquiry: Inquiry) -> Answer:
@@ -137,7 +154,7 @@ def for_variations(inquiry: Inquiry) -> Inquiry:
     return inquiry if inquiry.week.exact else solved_for_least_cost(inquiry).inquiry
 
 
-def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer) -> Answer:
+def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer, simple: Answer | None = None) -> Answer:
     """The cheaper of two plans, of equals the one of fewer periods, with what is proven of every plan.
 
     Variations of it are made of the few periods, told apart where hours of the plan run different instances.
@@ -146,18 +163,20 @@ def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer) -> Answer:
     hours = coarse.formulation.periods.hour_to_period
     if few is None and every is None:
         return replace(exact, inquiry=inquiry)
+    # ties are not broken for a plan that a simpler one takes the place of
+    aside = simple is not None and (exact.solution.bound_usd_per_month or 0.0) >= enough_usd(simple)
     if few is None or (every is not None and every < few * (1 - EQUAL_COST)):
-        shown = _tidied(inquiry, exact)
+        shown = exact if aside else _tidied(inquiry, exact)
         hours = told_apart(hours, shown.running_alike)
     else:
         proven = exact.solution.outcome in ("optimal", "infeasible")
         bound = few if proven else exact.solution.bound_usd_per_month or 0.0
-        tidy = _counted_as(coarse, _with_ties_broken(inquiry, coarse, hours))
+        tidy = coarse if aside else _counted_as(coarse, _with_ties_broken(inquiry, coarse, hours))
         solution = tidy.solution.above(bound, exact.solution.ended_by)
         shown = replace(tidy, solution=solution, mixes_settled=exact.mixes_settled)
     varied = replace(shown.inquiry, clock=inquiry.clock, hour_to_period=hours, node_limit=inquiry.node_limit)
     asked = replace(varied, any_of_equals=inquiry.any_of_equals, falls_back=inquiry.falls_back, proves=inquiry.proves)
-    return replace(shown, inquiry=asked)
+    return replace(shown, inquiry=replace(asked, enough_usd=inquiry.enough_usd))
 
 
 def _tidied(inquiry: Inquiry, exact: Answer) -> Answer:
@@ -222,7 +241,7 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
         ahead = _raised(best.inquiry).solved_once(keep, _just_below(best.solution.cost_usd_per_month or known_usd))
         # more predicted mixes only lower what is raised: what was a bound before is one still
         least_usd = max(least_usd, ahead.solution.bound_usd_per_month or 0.0)
-        worth = ahead.worth_predicting(best.inquiry)
+        worth = _worth_predicting(ahead, best.inquiry)
         if not (looks_ahead and worth) or inquiry.clock.expired:
             break
         best = held(best.inquiry.with_predicted(worth, with_better_predicted), keep, best, known_usd)
@@ -278,6 +297,15 @@ def _raised(inquiry: Inquiry) -> Inquiry:
     """
     options = tuple(raised(choice) for choice in inquiry.options)
     return replace(inquiry, options=options, any_of_equals=True, close_enough=not _is_small(inquiry))
+
+
+def _worth_predicting(ahead: Answer, known: Inquiry) -> tuple[OverloadedMix, ...]:
+    """The mixes of which a plan, at the raised rates of `known`, gives a replica more than shares add up to."""
+    found: list[OverloadedMix] = []
+    for use in ahead.used:
+        choice, serving_share = known.options[use.column.workload], known.market.serving_share[use.column.offer]
+        found += promising_mixes(known.scenario.policy, choice, with_own_pools(choice, use), float(serving_share))
+    return tuple(found)
 
 
 def _is_small(inquiry: Inquiry) -> bool:

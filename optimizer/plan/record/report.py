@@ -95,6 +95,9 @@ class Simplicity(Strict):
     """None where the plan itself is the cheapest."""
     kept: bool = False
     """Whether it is what runs today, which stays while it is within the percentage."""
+    enough: bool = False
+    """Whether the search for the cheapest ended by itself, since no plan costs less by more than the percentage: the
+    plan is answered for, though the cheapest is not proven."""
     text: str
     """What the cheapest would save and what it would take; empty where the plan is the cheapest."""
 

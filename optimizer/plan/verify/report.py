@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
@@ -36,7 +37,7 @@ def verify_report(report: PlanReport, scenario: Scenario, catalogs: Catalogs) ->
         checks = [
             *checks,
             checked("costs", _costs(claim, report.costs)),
-            checked("proof", _proof(report)),
+            checked("proof", chain(_proof(report), _enough(claim, report))),
             checked("inputs", _inputs(claim, report)),
         ]
     return Verification(passed=all(check.passed for check in checks), checks=checks)
@@ -123,6 +124,15 @@ def _proof(report: PlanReport) -> Findings:
     # The bound is rounded down to the cent
     close = abs(own - gap) <= float(CENT_TOLERANCE / cost if cost else 0) + WRITTEN.figure
     yield close, f"the gap is {own:.4%}, shown {gap:.4%}"
+
+
+def _enough(claim: Claim, report: PlanReport) -> Findings:
+    """A search that ended at a simple plan proved the cheapest to within what simplicity may cost."""
+    cost, bound = report.monthly_cost_usd, report.bound_usd
+    if report.simplicity is None or not report.simplicity.enough or cost is None:
+        return
+    most = (bound or Decimal(0)) * (1 + Decimal(repr(claim.policy.simplicity_percent)) / 100)
+    yield cost <= most + 2 * CENT_TOLERANCE, f"{cost:.2f} USD a month, of at most {most:.2f} for its simplicity"
 
 
 def _cheapest_usd(report: PlanReport) -> Decimal | None:

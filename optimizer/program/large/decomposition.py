@@ -26,7 +26,7 @@ from optimizer.program.solver import Status
 def separable_parts(problem: Problem, keep: Flags) -> list[Sorted]:
     """The parts of a sorted problem, with the candidates where `keep` (C,) is true alone; one where all is joined."""
     part_of = _part_of_workload(problem, keep)
-    return [_only(problem, keep, part_of == number) for number in np.unique(part_of).tolist()]
+    return [alone(problem, keep, part_of == number) for number in np.unique(part_of).tolist()]
 
 
 def _part_of_workload(problem: Problem, keep: Flags) -> Ints:
@@ -52,8 +52,8 @@ def _may_be_shared(problem: Problem, keep: Flags) -> Flags:
     return np.asarray(holds_several | np.isfinite(offers.available) | starts | lent)
 
 
-def _only(problem: Problem, keep: Flags, chosen: Flags) -> Sorted:
-    """The problem of the workloads where `chosen` (W,) is true."""
+def alone(problem: Problem, keep: Flags, chosen: Flags) -> Sorted:
+    """The problem of the workloads where `chosen` (W,) is true, with the candidates where `keep` (C,) is alone."""
     traffic = problem.traffic
     classes = np.flatnonzero(chosen[label_numbers(traffic.workload)])
     mixes = np.flatnonzero((traffic.mixes[:, classes] > 0).any(axis=1))
@@ -79,7 +79,7 @@ def joined(problem: Problem, parts: Sequence[Sorted], results: Sequence[SearchRe
     with_candidate = np.full(len(problem.candidates), np.inf)
     if "infeasible" in statuses:
         return SearchResult("infeasible", Bound(lower, with_candidate), None)
-    incumbent, proven = _together(problem, parts, [result.incumbent for result in results]), statuses == {"optimal"}
+    incumbent, proven = together(problem, parts, [result.incumbent for result in results]), statuses == {"optimal"}
     for part, result in zip(parts, results, strict=True):
         others, alone = lower - result.bound.usd_per_hour, result.bound.with_candidate_usd_per_hour
         # what could not undercut its part's plan may yet be in a plan that undercuts them all
@@ -88,7 +88,7 @@ def joined(problem: Problem, parts: Sequence[Sorted], results: Sequence[SearchRe
     return SearchResult(status, Bound(lower, with_candidate), incumbent)
 
 
-def _together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Incumbent | None]) -> Incumbent | None:
+def together(problem: Problem, parts: Sequence[Sorted], plans: Sequence[Incumbent | None]) -> Incumbent | None:
     """The plans of all parts as one; None where a part has none."""
     periods, streams = problem.traffic.periods, problem.api_streams
     instances = np.zeros((periods, len(problem.offers)), dtype=np.int64)

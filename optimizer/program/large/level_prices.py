@@ -50,7 +50,8 @@ def bound_with_starts(problem: Problem, kind: Ints, levels: Levels, state: Searc
     for _ in range(MOST_ROUNDS):
         mixture = mixture_of(hours, _plans(hours, level, levels), state.clock)
         least = np.inf if mixture is None else min(mixture.value, state.cutoff_usd_per_hour)
-        if mixture is None or state.clock.expired or least - best <= CLOSE * least:
+        near = least - best <= CLOSE * least or best >= state.enough_usd_per_hour
+        if mixture is None or state.clock.expired or near:
             break
         moved = _by_levels(hours, level, mixture.moved)
         if best_moved is not None:

@@ -101,7 +101,7 @@ def _told_by_each(
     """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
 
     The number of lowest bound is looked at next: first with what starts add, then by its levels, then to the end. One
-    that is not reached counts for what is known of it.
+    that is not reached counts for what is known of it. Where all cost enough none is looked at any more.
 
     Args:
         part: What may be in a plan that costs no more than the state's cutoff.
@@ -116,7 +116,7 @@ def _told_by_each(
     waiting = [(at_least, place, 0) for at_least, place in numbers]
     heapify(waiting)
     plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
-    while waiting and waiting[0][0] <= most and not state.clock.expired:
+    while waiting and waiting[0][0] <= min(most, state.enough_usd_per_hour) and not state.clock.expired:
         at_least, place, step = heappop(waiting)
         if not step:
             heappush(waiting, (max(at_least, looks.with_starts(counts[place], state)), place, 1))
@@ -200,7 +200,8 @@ class _Looks:
         paid, free, part = _paying_for(self._week, count)
         if (levels := self._levels.pop(count.tobytes(), None)) is None:
             return np.inf, None
-        own = replace(_own(state), cutoff_usd_per_hour=state.cutoff_usd_per_hour - paid)
+        cutoff, enough = state.cutoff_usd_per_hour - paid, state.enough_usd_per_hour - paid
+        own = replace(_own(state), cutoff_usd_per_hour=cutoff, enough_usd_per_hour=enough)
         lower = bound_with_starts(part.problem, self._kind, levels, own, search)
         return paid + lower, self._plan(free, part, levels)
 

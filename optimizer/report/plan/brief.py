@@ -46,6 +46,7 @@ PROOF_WORDS: Final = {
     "unproven": "no plan found in time, none excluded",
     "failed": "failed",
 }
+ENOUGH_WORDS: Final = "best found, and near enough for a plan this simple, proven"
 FEW: Final = 3
 """Names of a list that the policy is restated with."""
 SAID_ABOVE: Final = ("the scenario", "the plans considered", "plans on machines of measured speed")
@@ -190,7 +191,7 @@ def proof_section(report: PlanReport) -> Section:
     narrow = "" if report.bound_of in SAID_ABOVE else f" of {report.bound_of}"
     gap = f", gap {report.relative_gap:.2%}" if report.relative_gap else ""
     lines = (
-        f"{proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}{gap}",
+        f"{proven_of(report)}{proof_words(report)}{narrow}{gap}",
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
         _record(report.explanation.track_record) if report.deployments else "",
@@ -198,6 +199,12 @@ def proof_section(report: PlanReport) -> Section:
         REST,
     )
     return Section("How sure", tuple(filter(None, lines)), run_in=True)
+
+
+def proof_words(report: PlanReport) -> str:
+    """What is proven, in a few words."""
+    enough = report.simplicity is not None and report.simplicity.enough
+    return ENOUGH_WORDS if enough else PROOF_WORDS[report.outcome]
 
 
 def proven_of(report: PlanReport) -> str:

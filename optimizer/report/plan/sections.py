@@ -15,10 +15,10 @@ from optimizer.report.layout.amounts import money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.plan.brief import (
-    PROOF_WORDS,
     choices_in_short,
     choices_section,
     proof_section,
+    proof_words,
     proven_of,
     question_in_short,
     question_section,
@@ -298,7 +298,7 @@ def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
-    proof = f"{proven_of(report)}{PROOF_WORDS[report.outcome]}{narrow}: {solver.reason}"
+    proof = f"{proven_of(report)}{proof_words(report)}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap:
         proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
     if solver.mixes_settled:

@@ -212,7 +212,10 @@ def proof(case: Case) -> Iterator[Verdict]:
     without = outcome == "infeasible"
     if outcome != "unproven":
         yield Verdict("no_plan", name, without, case.planned.summary if without else f"{name} has a plan")
-    if outcome in ("feasible", "unproven"):
+    if case.planned.plan.ended_simply:
+        text = f"{name}: a simple plan, proven to cost as little more than the cheapest as simplicity may"
+        yield Verdict("unproven", name, False, text, limit=0.0, value=0.0)
+    elif outcome in ("feasible", "unproven"):
         text = case.planned.summary or f"{name}: the plan is not proven, one up to {gap or 0:.2%} cheaper may exist"
         yield Verdict("unproven", name, True, text, limit=0.0, value=gap)
     elif not without:
