@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.search import search_large
-from optimizer.program.problem.instance_contents import affordable, places_instances
+from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers
-from optimizer.program.problem.traits import GROUPS
 from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates, bound_at_prices
 from optimizer.program.proof.dominance import undominated
+from optimizer.program.proof.first_plan import first_plan
 from optimizer.program.proof.fullest_instance import divides_fullest, search_by_fullest
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, prices_of, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
@@ -25,23 +25,12 @@ from optimizer.program.proof.steps import (
     can_beat,
     cheaper,
     final_solve,
-    promising_candidates,
     ready_for_final,
     result_of,
     ruled_out,
-    solve_on,
     within_gap,
 )
 from optimizer.program.solver import SolverResult, Status, solve_linear
-
-INCUMBENT_COLUMNS = 24
-INCUMBENT_NODES = 5
-"""Size of the first, restricted solve: only its incumbent is used, so these steer speed and never the result."""
-
-FAR_OFF, NODES_AT_PLACES, SHARE_OF_PLACES = 0.2, 500, 0.4
-"""Gap of a first plan that survives losses from which one is looked for among candidates for each mix at every place
-that may be lost, since a plan of two places costs twice what one of many does; nodes of that, and the share of what is
-left on the clock."""
 
 GRACE_S, GRACE_WORK = 0.5, 5_000
 """Seconds, or simplex iterations where those are limited, for the relaxation where none are left; most take a tenth."""
@@ -94,14 +83,39 @@ def search(problem: Problem, state: SearchState, eliminate: bool = True, known: 
         # the bound by patterns knows of no loss
         return _search_small(problem, keep, state, known)
     if streams > (MANY_STREAMS_WITH_STARTS if problem.traffic.start_share.any() else MANY_STREAMS):
-        return search_large(problem, keep, state, search, known)
+        return _search_by_sharper_bound(problem, keep, state, known)
     return _search_small(problem, keep, state, known)
 
 
-def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Known) -> SearchResult:
-    """The relaxation's bound, a plan of the most promising candidates, then what may still beat it."""
+def _search_by_sharper_bound(problem: Problem, keep: Flags, state: SearchState, known: Known) -> SearchResult:
+    """The search of a large problem from what patterns say, or from the relaxation where that says more.
+
+    Patterns know that instances are whole, the relaxation knows every limit. Where shares of providers or the power of
+    all machines bind, the latter is sharper and points to what keeps the limits.
+    """
+    if problem.traffic.periods > 1 or keep[problem.streams.server].sum() > MOST_RELAXED_STREAMS:
+        return search_large(problem, keep, state, search, known)
     with state.phase("relaxation"):
         relaxed = relaxation_bound(problem, keep, state)
+        part = compacted(problem, keep)
+        patterns = pattern_bound(part.problem, state.clock).bound.for_whole(part.candidates, len(problem.candidates))
+    if relaxed is None or relaxed.usd_per_hour > patterns.usd_per_hour:
+        return _search_from(problem, keep, relaxed and relaxed.raised_to(patterns), known, state)
+    told = Known(max(known.usd_per_hour, relaxed.usd_per_hour), known.plan)
+    return search_large(problem, keep, state, search, told)
+
+
+def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Known) -> SearchResult:
+    """The search from the relaxation's bound."""
+    with state.phase("relaxation"):
+        relaxed = relaxation_bound(problem, keep, state)
+    return _search_from(problem, keep, relaxed, known, state)
+
+
+def _search_from(
+    problem: Problem, keep: Flags, relaxed: Bound | None, known: Known, state: SearchState
+) -> SearchResult:
+    """From a bound, None where a relaxation has no solution: a plan of few candidates, then what may still beat it."""
     bound = known.raises(relaxed or no_bound(problem))
     state.best_and_bound(known.plan, bound.usd_per_hour)
     if relaxed is not None and len(parts := _one_place_each(problem, keep & can_beat(problem, bound, None, state))) > 1:
@@ -112,49 +126,17 @@ def _search_small(problem: Problem, keep: Flags, state: SearchState, known: Know
     if relaxed is None or problem.ceiling.in_force or ready_for_final(problem, keep, bound, state):
         return final_solve(problem, keep, bound, known.plan, state)
     with state.phase("incumbent"):
-        cost = bound.with_candidate_usd_per_hour
-        promising = affordable(problem, promising_candidates(problem, keep, cost, INCUMBENT_COLUMNS), cost)
-        everything = not (keep & ~promising).any()
-        nodes = state.node_limit if everything else INCUMBENT_NODES
-        result, found = solve_on(problem, promising, state, nodes)
-        incumbent = cheaper(found, known.plan)
-        if not everything and _is_far_off(problem, bound, incumbent, state):
-            everywhere = affordable(problem, promising | _at_every_place(problem, keep, cost), cost)
-            own = replace(state, clock=state.clock.share(SHARE_OF_PLACES))
-            incumbent = cheaper(solve_on(problem, everywhere, own, NODES_AT_PLACES)[1], incumbent)
+        promising, result, incumbent = first_plan(problem, keep, bound, known.plan, state)
     state.best_and_bound(incumbent, bound.usd_per_hour)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
+    everything = not (keep & ~promising).any()
     if everything or (result.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
         return result_of(problem, keep, bound, result, incumbent, state)
     if within_gap(bound, incumbent, state):
         # what the solver proved holds for the promising candidates alone
         return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)
-
-
-def _is_far_off(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
-    """Whether there is no plan that survives losses, or one that may well cost far more than the cheapest.
-
-    A search of fewer nodes than are worth it, as that of a level of a week, ends sooner.
-    """
-    if not problem.limits.survive or (state.node_limit is not None and state.node_limit < NODES_AT_PLACES):
-        return False
-    return incumbent is None or bound.usd_per_hour < (1 - FAR_OFF) * incumbent.usd_per_hour
-
-
-def _at_every_place(problem: Problem, keep: Flags, cost: Floats) -> Flags:
-    """(C,) for each mix the candidate of least cost at every place that may be lost."""
-    chosen = np.zeros(len(problem.candidates), dtype=np.bool_)
-    order = np.argsort(np.where(keep, cost, np.inf), kind="stable")
-    for loss in problem.limits.survive:
-        if loss not in GROUPS:
-            continue
-        place = GROUPS[loss](problem)
-        for serves in problem.candidates.rate_per_s.T > 0:
-            able = order[serves[order]]
-            chosen[able[np.unique(place[able], return_index=True)[1]]] = True
-    return chosen & keep
 
 
 def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:

@@ -252,7 +252,7 @@ def _searched(problem: Problem, state: SearchState, eliminate: bool) -> LaidOut:
     wanted = state.at_any_rate and state.cutoff_usd_per_hour == np.inf
     if not wanted or result.status not in ("unproven", "feasible") or not _is_far(result):
         return found
-    plan = simple_plan(problem, state)
+    plan = simple_plan(problem, state, result.bound.with_candidate_usd_per_hour)
     if plan is None:
         return found
     paid, _ = with_restarts(problem, plan)

@@ -13,6 +13,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.program import search as whole_search
 from optimizer.program import solve as solve_module
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.laid_out import LaidOut
@@ -22,9 +23,11 @@ from optimizer.program.large.restriction import promising_part
 from optimizer.program.large.rolling_horizon import _in_time
 from optimizer.program.problem.data import Limits, QuotaLimit, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
+from optimizer.program.proof import simple_plan as simple_plan_module
+from optimizer.program.proof.dominance import undominated
+from optimizer.program.proof.first_plan import at_every_place as regions_searched
 from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import SearchResult, SearchState, incumbent_of
-from optimizer.program.search import _at_every_place as regions_searched
 from optimizer.program.solve import solve
 from optimizer.program.solver import integer_solver, solve_integer
 
@@ -81,7 +84,7 @@ def test_two_places_for_all_of_it_are_a_plan_that_survives_a_loss(quotas: tuple[
         limits=Limits(1.0, survive=("region",), spare_replicas=1, quotas=quotas),
     )
     state = SearchState(Clock(None))
-    plan = simple_plan(sorted_problem(problem).problem, state)
+    plan = simple_plan(sorted_problem(problem).problem, state, np.zeros(len(problem.candidates)))
     assert plan is not None
     assert state.columns_solved <= 4
     best = solve(problem, relative_gap=0.01).cost_usd_per_month
@@ -151,3 +154,59 @@ def test_windows_go_on_while_the_first_pass_would_end_in_time() -> None:
     assert not _in_time(first, 0.25)
     assert _in_time(first, 0.75)
     assert _in_time(Clock(), 0.01)
+
+
+def _shares_power_and_gpus(catalogs: Catalogs, script: Callable[[str], Any]) -> Problem:
+    """Half of the demand at a provider at most, 5 kW, 16 GPUs, one engine: what is cheap alone keeps few of these."""
+    inquiry = Inquiry.of(script("any_scenario").scenario(9041), catalogs).apart()
+    return sorted_problem(inquiry.formulated().problem).problem
+
+
+def test_where_limits_leave_few_candidates_without_a_plan_more_are_looked_at(
+    catalogs: Catalogs, script: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A random scenario that ended with $19,001.90 a month, 58 % open: the first program was of 2,283 candidates."""
+    problem, known = _shares_power_and_gpus(catalogs, script), []
+
+    def final_solve(*arguments: Any) -> Any:
+        known.append(arguments[3])
+        return SearchResult("unproven", arguments[2], arguments[3])
+
+    monkeypatch.setattr(whole_search, "final_solve", final_solve)
+    monkeypatch.setattr(search, "final_solve", final_solve)
+    found = whole_search.search(problem, SearchState(Clock()))
+    assert known[0] is not None
+    assert known[0].usd_per_hour < 1.25 * found.bound.usd_per_hour
+
+
+def test_a_simple_plan_is_looked_for_where_the_bound_points_to(
+    catalogs: Catalogs, script: Callable[[str], Any]
+) -> None:
+    """Without it there was none, or one of nearly twice the cost, once time was up."""
+    problem, state = _shares_power_and_gpus(catalogs, script), SearchState(Clock())
+    bound = whole_search.relaxation_bound(problem, undominated(problem), state)
+    assert bound is not None
+    plan = simple_plan(problem, state, bound.with_candidate_usd_per_hour)
+    assert plan is not None
+    assert plan.usd_per_hour < 1.25 * bound.usd_per_hour
+
+
+@pytest.mark.parametrize(("spent_s", "given_s"), [(0.0, 5.0), (16.0, 2.0)])
+def test_a_simple_plan_has_time_of_the_question_not_of_its_part_alone(
+    monkeypatch: pytest.MonkeyPatch, spent_s: float, given_s: float
+) -> None:
+    """9101 had a second on a busy machine, found nothing, and ended with seven seconds left of twenty."""
+    at_s, given = [0.0], list[float | None]()
+
+    class Watched(Clock):
+        def __init__(self, time_limit_s: float | None = None) -> None:
+            given.append(time_limit_s)
+            super().__init__(time_limit_s)
+
+    question = Clock(20.0, now=lambda: at_s[0])
+    at_s[0] = spent_s
+    part = question.part(0.0)
+    monkeypatch.setattr(simple_plan_module, "Clock", Watched)
+    problem = sorted_problem(medium_problem(13, 1, 5, 12)).problem
+    simple_plan(problem, SearchState(part), np.zeros(len(problem.candidates)))
+    assert given == [given_s]

@@ -15,7 +15,7 @@ from optimizer.base.clock import Clock, LimitReached, until_limit
 from optimizer.program import search
 from optimizer.program.problem import instance_contents
 from optimizer.program.problem.problem import Problem
-from optimizer.program.proof import simple_plan, steps
+from optimizer.program.proof import first_plan, simple_plan, steps
 from optimizer.program.solve import solve, solve_plainly
 
 SAME = 1 + 1e-6
@@ -146,7 +146,7 @@ def nothing_false_is_said(problem: Problem, end: dict[str, Any], small: list[int
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(instance_contents, "MOST_CONTENTS", (2, 20, 6000)[small[0]])
         patch.setattr(steps, "MOST_BILLED_CELLS", (1, 4000, 4000)[small[1]])
-        patch.setattr(search, "INCUMBENT_COLUMNS", (0, 1, 24)[small[2]])
+        patch.setattr(first_plan, "INCUMBENT_COLUMNS", (0, 1, 24)[small[2]])
         for name in ("SEPARATED_STREAMS", "MANY_STREAMS", "MANY_STREAMS_WITH_STARTS", "SIFTED_STREAMS"):
             patch.setattr(search, name, (-1, 1000, 1000)[small[3]])
         found = solve(problem, **end | {"cutoff_usd_per_month": known})

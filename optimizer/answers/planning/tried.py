@@ -209,9 +209,13 @@ def _soon(first: Answer, lowered: Inquiry) -> Answer:
 
 
 def _bound_usd(first: Answer, later: Answer) -> float:
-    """What no plan undercuts at the rates that are predicted, which none does at lower ones; 0 for another question."""
+    """What no plan undercuts at the rates that are predicted, which none does at lower ones; 0 for another question.
+
+    What was proven of the predicted mixes alone, as time was up, is not told of what lies between them, too.
+    """
     same = (first.inquiry.avoided, first.inquiry.scenario) == (later.inquiry.avoided, later.inquiry.scenario)
-    return (first.solution.bound_usd_per_month or 0.0) if same else 0.0
+    as_wide = first.mixes_settled or not later.mixes_settled
+    return (first.solution.bound_usd_per_month or 0.0) if same and as_wide else 0.0
 
 
 def _raised(answer: Answer, bound_usd: float) -> Answer:

@@ -234,8 +234,9 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
     if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):
         return best
-    if nothing_known and (limit := inquiry.clock.reached) is not None:
-        return replace(best, solution=best.solution.left_open(limit))
+    if (limit := inquiry.clock.reached) is not None:
+        # to probe between mixes takes seconds; without it what is proven is of plans that use the predicted ones
+        return replace(best, solution=best.solution.left_open(limit)) if nothing_known else best
     least_usd = 0.0
     for _ in range(MOST_PROBINGS):
         ahead = _raised(best.inquiry).solved_once(keep, _just_below(best.solution.cost_usd_per_month or known_usd))

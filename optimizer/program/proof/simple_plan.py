@@ -22,6 +22,9 @@ from optimizer.program.proof.steps import promising_candidates, solve_on
 FEW, MORE, MANY = 2, 24, 200
 """How many candidates, besides one for every mix and every group that a limit wants variety in: in three tries."""
 
+POINTED_TO = 100
+"""The same of those that the bound of the search points to, which are tried first."""
+
 NODES = 20
 """Of branch and bound, in each of the tries."""
 
@@ -29,19 +32,39 @@ LEAST_S, SHARE_OF_SPENT, SHARE_OF_TRY = 1.0, 0.2, 0.5
 """Where time is limited: seconds for all tries, or that share of what the search took if that is more, and of what is
 left of them for one try. A week of many periods may take long for one node."""
 
+SHARE_OF_LIMIT, SHARE_OF_QUESTION = 0.1, 0.25
+"""The same of the limit of the whole question, and of what it has left: a search has a part of it, and on a machine
+that does other things a moment is not enough to write a program down."""
 
-def simple_plan(problem: Problem, state: SearchState) -> Incumbent | None:
+
+def simple_plan(problem: Problem, state: SearchState, with_candidate_usd_per_hour: Floats) -> Incumbent | None:
     """A plan of few candidates that keeps every limit; None where those few have none.
 
     Args:
         problem: In canonical order.
         state: Of the search that found none in time.
+        with_candidate_usd_per_hour: (C,) what the search knows that no plan with each candidate undercuts.
     """
     # where machines keep what is loaded for good the program is small, and its plans are plans where they may change it
     problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
-    limited = state.clock.left_s() is not None
-    clock = Clock(max(LEAST_S, SHARE_OF_SPENT * state.clock.spent_s) if limited else None)
-    return _first(problem, replace(state, clock=clock, progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0))
+    own = replace(
+        state, clock=Clock(_seconds(state.clock)), progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0
+    )
+    if problem.traffic.periods == 1 and np.ptp(told := with_candidate_usd_per_hour) > 0:
+        # a bound that tells candidates apart knows the limits, prices and rates alone do not
+        promising = promising_candidates(problem, np.isfinite(told), told, POINTED_TO)
+        plan = _on(problem, affordable(problem, promising, told), own)
+        if plan is not None:
+            return plan
+    return _first(problem, own)
+
+
+def _seconds(clock: Clock) -> float | None:
+    """For all tries, counted from here, since the search may have used its own up; None without a limit of seconds."""
+    if clock.left_s() is None:
+        return None
+    limit_s, left_s = clock.question.time_limit_s or 0.0, clock.question.left_s() or 0.0
+    return max(LEAST_S, SHARE_OF_SPENT * clock.spent_s, SHARE_OF_LIMIT * limit_s, SHARE_OF_QUESTION * left_s)
 
 
 def _first(problem: Problem, state: SearchState) -> Incumbent | None:
