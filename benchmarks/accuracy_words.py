@@ -118,9 +118,9 @@ WANTED = (
 
 CAVEATS = (
     "What an error of step times does to a plan's promises is another question than how large it is: "
-    "`python benchmarks/replays.py` plans 60 combinations of model, GPU, lengths and bursts and replays each 20 times "
-    "with step times from these intervals (3 CPU minutes); what became of it stands in "
-    "[decision 0061](decisions/0061-the-router.md).",
+    "`python benchmarks/replays.py` plans 64 combinations of model, GPU, lengths and bursts and replays each 20 times "
+    "with step times from these intervals (10 CPU minutes with recorded hours); what became of it stands in "
+    "[decision 0088](decisions/0088-losses-as-long-as-they-last.md).",
     "TTFT in *somebody else's benchmark* is the weakest figure here: what a request costs before its prefill depends "
     "on clients, flags and schedulers that sources do not state, and the fit takes them for the engine's own. Measure "
     "TTFT yourself before you promise it.",

@@ -1,8 +1,9 @@
 """Plans at confidence 0.9 replayed with other luck and with step times drawn from the calibration's interval.
 
-    python benchmarks/replays.py [--count 60] [--draws 20] [--requests 3000] [--traces DIR] [--router R]
+    python benchmarks/replays.py [--count 64] [--draws 20] [--requests 3000] [--traces DIR] [--router R]
 
-Combinations of model, GPU, lengths and variation of arrivals, drawn from all there are. Each is planned three times: by
+Combinations of model, GPU, lengths and variation of arrivals, drawn one after the other from all there are until so
+many have a plan. Each is planned three times: by
 formulas that take arrivals to be Poisson, by formulas that know their variation, and as `optimizer plan` does, whose
 plan answers to its simulation. A replay draws one quantile for all step times, and its own requests; a plan
 is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
@@ -23,7 +24,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
@@ -102,11 +103,10 @@ class Replayed:
     rounds: int
 
 
-def combinations(count: int) -> list[tuple[str, str, str, float]]:
-    """So many of all, in an order in which every value of each comes early."""
+def combinations() -> list[tuple[str, str, str, float]]:
+    """All of them, in an order in which every value of each comes early."""
     every = list(product(MODELS, GPUS, LENGTHS, CV2))
-    order = np.random.default_rng(0).permutation(len(every))
-    return sorted(every[number] for number in order[:count])
+    return [every[number] for number in np.random.default_rng(0).permutation(len(every))]
 
 
 def question(model: str, gpu: str, kind: str, cv2: float, router: Router) -> Scenario:
@@ -248,17 +248,26 @@ def replayed(
         yield Replayed(f"{name} ({bought})", cv2, way, share, cost, rounds)
 
 
-def drawn_and_recorded(
-    count: int, folder: Path | None, replays: Replays, router: Router
-) -> Iterator[tuple[Scenario, tuple[str, float | str], Replays]]:
-    """Every scenario, what it is called, and how it is replayed."""
-    for model, gpu, kind, cv2 in combinations(count):
-        yield question(model, gpu, kind, cv2, router), (f"{model} {gpu} {kind}", cv2), replays
+def drawn(count: int, catalogs: Catalogs, replays: Replays, router: Router) -> Iterator[Replayed]:
+    """Combinations until so many have a plan that answers to its simulation."""
+    answered = 0
+    for model, gpu, kind, cv2 in combinations():
+        if answered == count:
+            return
+        asked, named = question(model, gpu, kind, cv2, router), (f"{model} {gpu} {kind}", cv2)
+        found = list(replayed(asked, named, catalogs, replays))
+        answered += any(each.way == WAYS[-1] for each in found)
+        yield from found
+
+
+def of_traces(folder: Path | None, catalogs: Catalogs, replays: Replays, router: Router) -> Iterator[Replayed]:
+    """Recorded hours that the folder has, each on every model and GPU."""
     there = [(folder / file, slo) for file, slo in TRACES.items() if (folder / file).exists()] if folder else []
     for (path, slo), model, gpu in product(there, TRACED_MODELS, TRACED_GPUS):
         asked, requests = recorded(path, slo)
         scenario = on_one_gpu(gpu, {"name": "recorded", "model": model} | asked, router)
-        yield scenario, (f"{model} {gpu}", path.name), replace(replays, arrivals=Arrivals(recorded=requests))
+        as_recorded = replace(replays, arrivals=Arrivals(recorded=requests))
+        yield from replayed(scenario, (f"{model} {gpu}", path.name), catalogs, as_recorded)
 
 
 def table(found: Sequence[Replayed]) -> Iterator[str]:
@@ -277,7 +286,7 @@ def table(found: Sequence[Replayed]) -> Iterator[str]:
 def main() -> None:
     """Prints a line a combination, then the table and what was not kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=60, help="combinations")
+    parser.add_argument("--count", type=int, default=64, help="combinations that have a plan")
     parser.add_argument("--draws", type=int, default=20, help="replays of a fleet")
     parser.add_argument("--requests", type=int, default=3000, help="of a replay")
     parser.add_argument("--router", choices=get_args(Router), default="by_chance", help="as policies state it")
@@ -285,12 +294,11 @@ def main() -> None:
     asked = parser.parse_args()
     catalogs, found, started = load_catalogs(), list[Replayed](), time.process_time()
     replays = Replays(asked.draws, asked.requests)
-    parts = drawn_and_recorded(asked.count, asked.traces, replays, asked.router)
-    for scenario, named, each_replays in parts:
-        for each in replayed(scenario, named, catalogs, each_replays):
-            found.append(each)
-            text = f"{each.name:<52} cv2 {each.cv2!s:<3} {each.way:<17} kept {each.share:>4.0%}  cost {each.cost:.2f}"
-            print(f"{text}  rounds {each.rounds}", flush=True)
+    of_all = (catalogs, replays, asked.router)
+    for each in chain(drawn(asked.count, *of_all), of_traces(asked.traces, *of_all)):
+        found.append(each)
+        text = f"{each.name:<52} cv2 {each.cv2!s:<3} {each.way:<17} kept {each.share:>4.0%}  cost {each.cost:.2f}"
+        print(f"{text}  rounds {each.rounds}", flush=True)
     print("\n" + "\n".join(table(found)))
     dear = [each for each in found if each.way == WAYS[-1] and (each.share < KEPT or each.cost > MOST_DEARER)]
     print("\nnot kept, or more than 1.5 times the smallest fleet:" if dear else "\nall kept, at 1.5 times the smallest")

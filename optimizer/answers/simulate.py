@@ -55,6 +55,7 @@ def simulate(
     lose_instance: bool = False,
     lose_region: str | None = None,
     lose_spot: bool = False,
+    lost_minutes: float | None = None,
 ) -> Simulation:
     """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
 
@@ -69,16 +70,18 @@ def simulate(
         seeds: How often the whole is repeated with other luck.
         lengths: The profile of the catalogs whose lengths requests have, instead of the scenario's.
         by_chance: Whether requests go to any replica at random, whatever the policy says.
-        lose_instance: Whether an instance of each workload is lost at half of the time, until another has started.
+        lose_instance: Whether an instance of each workload is lost at half of the time, until another has started; all
+            promises are then those to requests that come meanwhile.
         lose_region: The same of all replicas in a region, by its name or with its provider before it.
         lose_spot: The same of all spot replicas of a workload in one provider's region, those that are sent most.
+        lost_minutes: For how long; what the scenario says of it, or the start of a server, unless given.
 
     Returns:
         What each class of requests meets, with intervals, and a verdict for each promise.
 
     Raises:
-        InputError: there is no plan to simulate, no replicas in it, or none that would be lost; a profile that nobody
-            knows, beside a trace or for a workload of several classes.
+        InputError: there is no plan to simulate, no replicas in it, or none that would be lost; nobody says for how
+            long; a profile that nobody knows, beside a trace or for a workload of several classes.
     """
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
@@ -87,7 +90,9 @@ def simulate(
         sold = ", ".join(f"{item.workload}: {item.api} at {item.provider}" for item in report.hosted)
         problem = f"nothing of the plan can be simulated: {sold}"
         raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
-    loss = _loss(report, lose_instance=lose_instance, lose_region=lose_region, lose_spot=lose_spot)
+    loss = _loss(
+        report, lose_instance=lose_instance, lose_region=lose_region, lose_spot=lose_spot, lost_minutes=lost_minutes
+    )
     if loss is not None and arrivals is not None and arrivals.days is not None:
         problem = "replicas are lost in the busiest hours, not in a week"
         raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "simulate one of the two")])
@@ -124,10 +129,22 @@ def _of_lengths(scenario: Scenario, name: str, catalogs: Catalogs, arrivals: Arr
     return scenario.model_copy(update={"workloads": workloads})
 
 
-def _loss(report: PlanReport, *, lose_instance: bool, lose_region: str | None, lose_spot: bool) -> SimulatedLoss | None:
+def _loss(
+    report: PlanReport,
+    *,
+    lose_instance: bool,
+    lose_region: str | None,
+    lose_spot: bool,
+    lost_minutes: float | None,
+) -> SimulatedLoss | None:
     """What is lost, of which a plan has some."""
-    asked = [SimulatedLoss("instance")] * lose_instance + [SimulatedLoss("spot")] * lose_spot
-    asked += [] if lose_region is None else [SimulatedLoss("region", lose_region)]
+    asked = [SimulatedLoss("instance", minutes=lost_minutes)] * lose_instance
+    asked += [SimulatedLoss("spot", minutes=lost_minutes)] * lose_spot
+    asked += [] if lose_region is None else [SimulatedLoss("region", lose_region, minutes=lost_minutes)]
+    if lost_minutes is not None and not asked:
+        problem = "nothing is lost that would last so long"
+        losses = "say what: --lose-instance, --lose-region REGION or --lose-spot"
+        raise InputError([Finding("--lost-minutes", 0, "", problem, losses)])
     if len(asked) > 1:
         names = " and ".join(f"--lose-{each.of}" for each in asked)
         raise InputError([Finding("simulate", 0, "", f"{names} are two losses", "simulate one at a time")])

@@ -178,6 +178,7 @@ if TYPE_CHECKING:
     from optimizer.report.risk import with_risk as with_risk
     from optimizer.report.schemas import schema as schema
     from optimizer.report.simulation import simulation_answer as simulation_answer
+    from optimizer.report.simulation import simulation_html as simulation_html
     from optimizer.report.sweep import PARQUET_EXTRA as PARQUET_EXTRA
     from optimizer.report.sweep import sweep_answer as sweep_answer
     from optimizer.report.sweep import sweep_parquet as sweep_parquet

@@ -1,50 +1,143 @@
 """Whether a plan keeps its promises under simulated load: the verdict, a row a limit, and how busy replicas were."""
 
-from optimizer.base.units import SECONDS_PER_MINUTE
-from optimizer.plan.record.report import PlanReport
-from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedPart, Simulation
-from optimizer.report.confirmed import METRICS
-from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Final
 
+from optimizer.base.units import MS_PER_S, SECONDS_PER_MINUTE
+from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.simulation import (
+    MeasuredLimit,
+    Phase,
+    SimulatedClass,
+    SimulatedCost,
+    SimulatedPart,
+    Simulation,
+)
+from optimizer.plan.simulate.judging import MEAN
+from optimizer.report.confirmed import METRICS
+from optimizer.report.layout.bars import bar
+from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
+from optimizer.report.layout.html import answer_html, section_html
+
+MOST_SPELLS: Final = 10
+"""Stretches of time that are shown."""
+LONG_MS: Final = 10_000.0
+"""From which on a time is told in seconds."""
+THOUSAND: Final = 1000
+PHASES: Final[Mapping[Phase, str]] = {"before": "before it", "lost": "while it lasts", "after": "since"}
 VERDICTS = {True: "keeps its promises", False: "breaks a promise", None: "is not decided by so few requests"}
 
 
 def simulation_answer(report: PlanReport, found: Simulation) -> WrittenAnswer:
     """The verdict first, then what was measured."""
+    return WrittenAnswer(with_content(_sections(found)), _summary(report, found), "Simulation")
+
+
+def simulation_html(report: PlanReport, found: Simulation) -> str:
+    """The same as one self-contained page."""
+    title = f"Simulation of the plan for {report.scenario}"
+    parts = [section_html(section) for section in with_content(_sections(found))]
+    return answer_html(title, _summary(report, found), found.holds is True, parts)
+
+
+def _summary(report: PlanReport, found: Simulation) -> str:
+    """The verdict, and of what."""
     lengths = f", lengths of {found.lengths}" if found.lengths else ""
     part = " as far as it was simulated" if found.holds and found.not_simulated else ""
-    summary = (
-        f"The plan for {report.scenario} {VERDICTS[found.holds]}{part}: {found.requests:,} requests simulated, "
-        f"arrivals {found.arrivals}{lengths}{', replicas lost half-way' if found.lost else ''}."
+    meanwhile = " while replicas are lost" if found.lost else ""
+    return (
+        f"The plan for {report.scenario} {VERDICTS[found.holds]}{meanwhile}{part}: {found.requests:,} requests "
+        f"simulated, arrivals {found.arrivals}{lengths}."
     )
+
+
+def _sections(found: Simulation) -> Iterator[Section]:
+    interval = f"{found.likely:.0%} interval"
+    of_limits = ("request class", "promise", ">limit", ">simulated", f">{interval}", "verdict")
+    within = f">within all limits, {interval}"
+    of_classes = ("request class", ">requests", within, ">TTFT p50", ">p95", ">p99", ">TPOT p50", ">p95", ">p99")
     limits = tuple(_limit(item, limit) for item in found.classes for limit in item.limits)
-    shares = tuple(_share(item) for item in found.classes)
-    replicas = tuple(
+    yield Section("Promises while replicas are lost" if found.lost else "Promises", table=Table(of_limits, limits))
+    yield _loss(found)
+    yield _what_broke(found)
+    classes = Table(of_classes, tuple(_share(item) for item in found.classes))
+    yield Section("What requests meet", tuple(_of_means(found)), table=classes)
+    of_parts = ("workload", ">minutes", ">requests", ">within all limits", ">TTFT p95", "within all limits")
+    yield Section("Over time", table=Table(of_parts, tuple(_part(each) for each in found.over_time)))
+    yield Section("Replicas", table=_replicas(found))
+    of_costs = ("workload", ">$/1,000 requests", ">$/1,000 within all limits")
+    yield Section("What a request costs", table=Table(of_costs, tuple(_cost(each) for each in found.costs)))
+    yield Section("How it was simulated", _how(found))
+
+
+def _replicas(found: Simulation) -> Table:
+    """A line a deployment."""
+    rows = tuple(
         (
             f"{d.workload} on {d.gpu}",
             d.provider,
             f"{d.replicas_simulated} of {d.replicas}",
             f"{d.busy_share:.0%}",
             f"{d.concurrency:.1f}",
+            "" if d.waiting is None else f"{d.waiting:.1f}",
             f"{d.preempted:,}",
         )
         for d in found.deployments
     )
-    interval = f"{found.likely:.0%} interval"
-    of_limits = ("request class", "promise", ">limit", ">simulated", f">{interval}", "verdict")
-    within = f">within all limits, {interval}"
-    of_classes = ("request class", ">requests", within, ">TTFT p50", ">p95", ">p99", ">TPOT p50", ">p95", ">p99")
-    of_replicas = ("deployment", "provider", ">simulated", ">busy", ">requests running", ">sent back to the queue")
-    of_parts = ("workload", ">minutes", ">requests", ">within all limits", ">TTFT p95")
-    parts = tuple(_part(each) for each in found.over_time)
-    sections = (
-        Section("Promises", table=Table(of_limits, limits)),
-        Section("What requests meet", table=Table(of_classes, shares)),
-        Section("Over time", table=Table(of_parts, parts)),
-        Section("Replicas", table=Table(of_replicas, replicas)),
-        Section("How it was simulated", _how(found)),
+    figures = (">simulated", ">busy", ">requests running", ">waiting or read", ">sent back to the queue")
+    return Table(("deployment", "provider", *figures), rows)
+
+
+def _loss(found: Simulation) -> Section:
+    """What was lost, and what it did."""
+    headings = ("workload", "requests that came", ">minutes", ">requests", ">within all limits", ">TTFT p95")
+    rows = tuple(
+        (
+            each.workload,
+            PHASES[each.phase],
+            *_minutes_and_requests(each),
+            f"{each.share_within_limits:.1%}",
+            _late(each),
+        )
+        for each in found.phases
     )
-    return WrittenAnswer(with_content(sections), summary, "Simulation")
+    return Section("The loss", found.lost, Table(headings, rows))
+
+
+def _what_broke(found: Simulation) -> Section:
+    """Of promises that do not hold, the longest stretches of time in which they were broken."""
+    not_kept = {
+        (item.workload, item.request_class, limit.metric, limit.statistic)
+        for item in found.classes
+        for limit in item.limits
+        if limit.verdict != "holds"
+    }
+    mine = [s for s in found.broken_spells if (s.workload, s.request_class, s.metric, s.statistic) in not_kept]
+    longest = sorted(mine, key=lambda spell: spell.from_s - spell.to_s)[:MOST_SPELLS]
+    headings = ("request class", "promise", ">limit", ">minutes", ">requests", ">outside the limit", ">worst")
+    rows = tuple(
+        (
+            f"{each.workload} {each.request_class}",
+            f"{METRICS[each.metric]} {each.statistic}",
+            duration(each.limit_ms),
+            _minutes(each.from_s, each.to_s),
+            f"{each.requests:,}",
+            f"{round(each.requests * (1 - each.share_within_limit)):,}",
+            duration(each.worst_ms),
+        )
+        for each in mine
+        if each in longest
+    )
+    more = (f"the {len(rows)} longest of {len(mine):,} stretches of time; all are in broken_spells of the JSON",)
+    return Section("What broke, and when", more if len(mine) > len(rows) else (), Table(headings, rows))
+
+
+def _of_means(found: Simulation) -> Iterator[str]:
+    """Why a promise may hold that many requests are outside of."""
+    if any(limit.statistic == MEAN for item in found.classes for limit in item.limits):
+        yield "a limit on a mean is held against each request here: some are outside it where the mean keeps it"
 
 
 def _name(item: SimulatedClass) -> str:
@@ -52,20 +145,20 @@ def _name(item: SimulatedClass) -> str:
 
 
 def _limit(item: SimulatedClass, limit: MeasuredLimit) -> tuple[str, ...]:
-    high = "more" if limit.high_ms is None else f"{limit.high_ms:,.1f}"
+    high = "more" if limit.high_ms is None else duration(limit.high_ms)
     return (
         _name(item),
         f"{METRICS[limit.metric]} {limit.statistic}",
-        f"{limit.limit_ms:,.0f} ms",
-        f"{limit.value_ms:,.1f} ms",
-        f"{limit.low_ms:,.1f}–{high} ms",
+        duration(limit.limit_ms),
+        duration(limit.value_ms),
+        f"{duration(limit.low_ms)} to {high}",
         limit.verdict,
     )
 
 
 def _share(item: SimulatedClass) -> tuple[str, ...]:
     low, high = item.interval
-    latencies = [f"{values[name]:,.1f} ms" for values in (item.ttft_ms, item.tpot_ms) for name in ("p50", "p95", "p99")]
+    latencies = [duration(values[name]) for values in (item.ttft_ms, item.tpot_ms) for name in ("p50", "p95", "p99")]
     return (
         _name(item),
         f"{item.requests:,}",
@@ -76,13 +169,42 @@ def _share(item: SimulatedClass) -> tuple[str, ...]:
 
 def _part(part: SimulatedPart) -> tuple[str, ...]:
     """A line of the picture over time."""
-    late = "never" if part.ttft_p95_ms is None else f"{part.ttft_p95_ms:,.0f} ms"
+    share = Decimal(repr(part.share_within_limits))
+    shown = bar(share, Decimal(1)) if share else ""
+    return (part.workload, *_minutes_and_requests(part), _within(part), _late(part), shown)
+
+
+def _minutes_and_requests(part: SimulatedPart) -> tuple[str, str]:
+    return _minutes(part.from_s, part.to_s), f"{part.requests:,}"
+
+
+def _within(part: SimulatedPart) -> str:
+    return f"{part.share_within_limits:.1%}"
+
+
+def _minutes(from_s: float, to_s: float) -> str:
+    return f"{from_s / SECONDS_PER_MINUTE:,.1f}–{to_s / SECONDS_PER_MINUTE:,.1f}"
+
+
+def _late(part: SimulatedPart) -> str:
+    return "never" if part.ttft_p95_ms is None else duration(part.ttft_p95_ms)
+
+
+def duration(milliseconds: float | None) -> str:
+    """Milliseconds, from ten seconds on seconds; None is what never ends."""
+    if milliseconds is None or not math.isfinite(milliseconds):
+        return "never"
+    if milliseconds >= LONG_MS:
+        return f"{milliseconds / MS_PER_S:,.1f} s"
+    return f"{milliseconds:,.0f} ms" if milliseconds == round(milliseconds) else f"{milliseconds:,.1f} ms"
+
+
+def _cost(cost: SimulatedCost) -> tuple[str, ...]:
+    within = cost.cost_per_request_within_limits_usd
     return (
-        part.workload,
-        f"{part.from_s / SECONDS_PER_MINUTE:,.1f}–{part.to_s / SECONDS_PER_MINUTE:,.1f}",
-        f"{part.requests:,}",
-        f"{part.share_within_limits:.1%}",
-        late,
+        cost.workload,
+        f"{cost.cost_per_request_usd * THOUSAND:.4f}",
+        "none is" if within is None else f"{within * THOUSAND:.4f}",
     )
 
 
@@ -98,6 +220,5 @@ def _how(found: Simulation) -> tuple[str, ...]:
     return (
         f"{steps}; {hours}; {found.seeds} {'seed' if found.seeds == 1 else 'seeds'}",
         "requests go to deployments in the plan's shares",
-        *found.lost,
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

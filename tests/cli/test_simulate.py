@@ -36,13 +36,22 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
     assert other["classes"][0]["ttft_ms"]["p50"] < found["classes"][0]["ttft_ms"]["p50"]
     lost = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lose-instance").out)
     assert "of 1 replicas" in lost["lost"][0]
+    assert lost["lost"][0].endswith("when another with the same weights has started (catalogs/start_up.csv)")
     assert min(part["share_within_limits"] for part in lost["over_time"]) < 0.5
-    assert lost["over_time"][0] == parts[0]
+    assert lost["over_time"][0]["share_within_limits"] == parts[0]["share_within_limits"]
     (placed,) = json.loads(Path(plan).read_text(encoding="utf-8"))["deployments"]
     region = placed["region"]
-    gone = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lose-region", region).out)
-    assert gone["lost"] == lost["lost"]
+    gone = json.loads(
+        run(monkeypatch, capsys, "simulate", plan, *few, "--lose-region", region, "--lost-minutes", "30").out
+    )
+    before, meanwhile, since = gone["phases"]
+    assert meanwhile["to_s"] - meanwhile["from_s"] == pytest.approx(1800, abs=0.01)
+    assert since["to_s"] - since["from_s"] > 1700
+    assert (before["share_within_limits"] > 0.9, meanwhile["share_within_limits"]) == (True, 0)
+    assert gone["lost"][0].endswith("as --lost-minutes says")
     for option, said in (
+        (("--lose-region", region), f"nobody knows when {placed['provider']}/{region} is back"),
+        (("--lost-minutes", "5"), "say what: --lose-instance"),
         (("--lose-region", "moon"), f"its regions: {placed['provider']}/{region}"),
         (("--lose-spot",), "no spot instances"),
         (("--lose-instance", "--lose-region", region), "are two losses"),
@@ -53,6 +62,41 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
     undecided = run(monkeypatch, capsys, "simulate", plan, "--requests", "100", "--trace", str(_trace(tmp_path, 30)))
     assert undecided.code == 4
     assert "is not decided" in undecided.out
+
+
+def test_what_broke_and_when_is_told_in_every_form(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan = str(tmp_path / "plan.json")
+    assert run(monkeypatch, capsys, "plan", "ci-gate", "--format", "json", "--output", plan).code == 0
+    lost = ("simulate", plan, "--requests", "5000", "--lose-instance", "--lost-minutes", "10")
+    found = json.loads(run(monkeypatch, capsys, *lost, "--format", "json").out)
+    _, meanwhile, _ = found["phases"]
+    # what was in flight when it was lost came a little before
+    ttft = [spell for spell in found["broken_spells"] if spell["metric"] == "ttft_ms"]
+    longest = max(ttft, key=lambda spell: spell["to_s"] - spell["from_s"])
+    assert meanwhile["from_s"] - 120 < longest["from_s"] <= meanwhile["from_s"] + 120
+    assert longest["to_s"] > meanwhile["to_s"]
+    assert longest["worst_ms"] > longest["limit_ms"]
+    assert longest["share_within_limit"] < 0.5
+    (cost,) = found["costs"]
+    dearer = float(cost["cost_per_request_within_limits_usd"]) / float(cost["cost_per_request_usd"])
+    assert dearer > 1
+    assert found["deployments"][0]["waiting"] > 1
+    for form, titled in (("text", "What broke, and when\n"), ("markdown", "## What broke, and when")):
+        said = run(monkeypatch, capsys, *lost, "--format", form)
+        assert said.code == 1
+        assert titled in said.out
+        assert "while it lasts" in said.out
+    page = tmp_path / "page.html"
+    assert run(monkeypatch, capsys, *lost, "--output", str(page)).code == 1
+    written = page.read_text(encoding="utf-8")
+    assert written.startswith("<!DOCTYPE html>")
+    assert "<h2>The loss</h2>" in written
+    assert "http" not in written
+    calm = run(monkeypatch, capsys, "simulate", plan, "--requests", "5000")
+    assert "What broke" not in calm.out
+    assert "TTFT p95" in calm.out
 
 
 def test_a_day_is_simulated_hour_by_hour(

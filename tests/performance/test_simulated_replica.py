@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.candidates.predict import Mix, operate
@@ -247,6 +248,26 @@ def test_others_take_what_a_deployment_had_that_is_lost_whole(costs: ReplicaCost
     assert np.all(one.e2e_s[meanwhile] < 30.0)
     assert np.all(first_s["both"] > 60.0 - 10.0)
     assert np.all((STREAM.arrived_s + both.e2e_s)[meanwhile] > 100.0)
+
+
+@pytest.mark.parametrize("router", get_args(Router))
+def test_a_router_that_is_told_of_a_loss_sends_less_where_less_is_left(costs: ReplicaCosts, router: Router) -> None:
+    """Three replicas of four are lost: the one that is left is sent the fifth part, as each of the four others."""
+    servers = [Server(costs, 4, np.array([6.0])), Server(costs, 4, np.array([6.0]))]
+    outages = {0: Outage(replicas=3, from_s=60.0, to_s=160.0)}
+
+    def found(**told: Floats) -> Outcome:
+        return serve_stream(np.random.default_rng(1), STREAM, servers, 0.0, 8, router=router, outages=outages, **told)
+
+    meanwhile = (STREAM.arrived_s > 60.0) & (STREAM.arrived_s < 160.0)
+    by_what_they_are_sent = found()
+    assert np.mean(by_what_they_are_sent.server[meanwhile] == 0) == pytest.approx(1 / 5, abs=0.03)
+    assert np.mean(by_what_they_are_sent.server[~meanwhile] == 0) == pytest.approx(1 / 2, abs=0.05)
+    by_what_they_hold = found(left_per_s=np.array([[1.0, 1.0]]))
+    assert np.mean(by_what_they_hold.server[meanwhile] == 0) == pytest.approx(1 / 2, abs=0.05)
+    for each in (by_what_they_are_sent, by_what_they_hold):
+        assert np.array_equal(each.request, np.arange(STREAM.requests))
+        assert np.all(np.isfinite(each.e2e_s))
 
 
 def test_turns_of_unlike_deployments_are_as_far_apart_as_their_shares() -> None:

@@ -1,5 +1,6 @@
 """`optimizer simulate`: what a plan's percentiles are when requests really arrive."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,19 +10,27 @@ from optimizer.cli import calls
 from optimizer.cli.options import (
     TIME_LIMIT_S,
     CatalogsOption,
-    Format,
-    FormatOption,
     OutputOption,
     QuietOption,
     TimeLimitOption,
     WorkLimitOption,
     check_writable,
-    deliver,
+    format_of_file,
     watched,
+    write,
 )
 from optimizer.cli.question import about_plan, question
 
 REQUESTS = 50_000
+
+
+class PageFormat(StrEnum):
+    """How a simulation is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
 
 
 def simulate(
@@ -54,7 +63,11 @@ def simulate(
     ] = False,
     lose_instance: Annotated[
         bool,
-        typer.Option("--lose-instance", help="Half-way an instance of each workload is lost, until another starts."),
+        typer.Option(
+            "--lose-instance",
+            help="Half-way an instance of each workload is lost, until another has started. Promises are then judged "
+            "by the requests that come while it lasts.",
+        ),
     ] = False,
     lose_region: Annotated[
         str | None, typer.Option(help="The same of all replicas in a region: us-east-1 or aws/us-east-1.")
@@ -62,7 +75,20 @@ def simulate(
     lose_spot: Annotated[
         bool, typer.Option("--lose-spot", help="The same of all spot replicas in a region, taken back together.")
     ] = False,
-    output_format: FormatOption = Format.TEXT,
+    lost_minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            max=10_000,
+            help="How long that lasts; else what the scenario says, or a start of what can be rented again.",
+        ),
+    ] = None,
+    output_format: Annotated[
+        PageFormat,
+        typer.Option(
+            "--format", callback=format_of_file, help="How to write the result; unless given, as --output's name ends."
+        ),
+    ] = PageFormat.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
     time_limit_s: TimeLimitOption = TIME_LIMIT_S,
@@ -96,6 +122,10 @@ def simulate(
             lose_instance=lose_instance,
             lose_region=lose_region,
             lose_spot=lose_spot,
+            lost_minutes=lost_minutes,
         )
-    deliver(calls.simulation_answer(report, found), found, output_format, output)
+    if output_format is PageFormat.HTML:
+        write(calls.simulation_html(report, found), output)
+    else:
+        write(calls.rendered(calls.simulation_answer(report, found), found, output_format.value), output)
     raise typer.Exit(calls.exit_of(found))

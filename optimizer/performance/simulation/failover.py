@@ -1,6 +1,9 @@
-"""Deployments that are lost whole for a time: others take what comes for them meanwhile, and what they had begun."""
+"""Deployments that lose replicas for a time: a router that is told of it divides what comes among what is left.
 
-from collections.abc import Callable, Mapping, Sequence
+Of one that is lost whole others take what it had begun, too.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,34 +43,37 @@ def moved(
     server: Ints,
     left_per_s: Floats,
     outages: Mapping[int, Outage],
+    whole: Collection[int],
     run: Run,
 ) -> Moved:
-    """Who serves what where deployments are lost.
+    """Who serves what where deployments lose replicas, by a router that is told of it.
 
     Args:
         rng: Decides what chance does of the router's work.
         router: What sends requests.
         stream: The requests.
         server: (N,) the deployment that each would go to.
-        left_per_s: (K, servers) what deployments are sent of each class, as far as replicas are left of them. Where
-            nothing is left of a class its requests wait until the lost ones are back.
-        outages: Of deployments that are lost whole.
+        left_per_s: (K, servers) by which requests of each class are divided meanwhile. Where nothing is left of a class
+            its requests wait until the lost ones are back.
+        outages: Of deployments that lose replicas, all from the same time to the same time.
+        whole: Of them those that lose all.
         run: Serves requests as if nothing were lost.
     """
-    server, asked_s = server.copy(), stream.arrived_s.copy()
+    server, asked_s, outage = server.copy(), stream.arrived_s.copy(), next(iter(outages.values()))
     taken = left_per_s.sum(axis=1)[stream.request_class] > 0
-    finished = {}
-    for number, outage in outages.items():
-        mine = server == number
-        early = np.flatnonzero(mine & (stream.arrived_s < outage.from_s))
+    finished, begun = {}, [np.array([], dtype=np.int64)]
+    for number in whole:
+        early = np.flatnonzero((server == number) & (stream.arrived_s < outage.from_s))
         finished[number] = [before_loss(requests, done, outage) for requests, done in run(number, early)]
         ended = np.concatenate([requests for requests, _ in finished[number]])
-        begun = np.setdiff1d(early, ended)
-        asked_s[begun] = outage.from_s
-        meanwhile = np.flatnonzero(mine & (stream.arrived_s >= outage.from_s) & (stream.arrived_s < outage.to_s))
-        again = np.concatenate([begun, meanwhile])
-        goes, waits = again[taken[again]], again[~taken[again]]
-        server[goes] = sent(rng, router, stream.request_class[goes], left_per_s)
-        asked_s[waits] = outage.to_s
+        begun.append(np.setdiff1d(early, ended))
         server[ended] = DONE
+    cut_short = np.sort(np.concatenate(begun))
+    asked_s[cut_short] = outage.from_s
+    meanwhile = np.flatnonzero((stream.arrived_s >= outage.from_s) & (stream.arrived_s < outage.to_s))
+    # what was begun and not finished is asked once more, before all that comes meanwhile
+    again = np.concatenate([cut_short, meanwhile])
+    goes, waits = again[taken[again]], again[~taken[again]]
+    server[goes] = sent(rng, router, stream.request_class[goes], left_per_s)
+    asked_s[waits] = outage.to_s
     return Moved(server, asked_s, finished)

@@ -75,6 +75,7 @@ def serve_stream(
     *,
     router: Router = "by_chance",
     outages: Mapping[int, Outage] = NO_OUTAGES,
+    left_per_s: Floats | None = None,
 ) -> Outcome:
     """The stream served by the deployments.
 
@@ -85,17 +86,19 @@ def serve_stream(
         cached_input_share: Of every prompt, in the prefix cache.
         most_replicas: How many replicas of a deployment are looked at.
         router: What sends requests to replicas.
-        outages: By deployment, replicas that are lost for a time; all of it are then looked at.
+        outages: By deployment, replicas that are lost for a time, all for the same; all of it are then looked at.
+        left_per_s: (K, servers) by which requests of each class are divided meanwhile; what the replicas that are left
+            are sent otherwise, unless given.
     """
     rates = np.column_stack([each.rate_per_s for each in servers])
     server = sent(rng, router, stream.request_class, rates)
     serving = _Serving(rng, stream, servers, cached_input_share, router, stream.arrived_s)
     finished: Mapping[int, Sequence[tuple[Ints, Served]]] = {}
     lost = np.array([outages[n].replicas / each.replicas if n in outages else 0.0 for n, each in enumerate(servers)])
-    whole = {number: outage for number, outage in outages.items() if lost[number] >= 1}
-    if whole and len(servers) > 1:
-        left_per_s = rates * np.maximum(1 - lost, 0.0)
-        after = moved(rng, router, stream, server, left_per_s, whole, serving.by_all)
+    if outages and len(servers) > 1:
+        left = rates * np.maximum(1 - lost, 0.0) if left_per_s is None else left_per_s
+        whole = [number for number in outages if lost[number] >= 1]
+        after = moved(rng, router, stream, server, left, outages, whole, serving.by_all)
         server, finished, serving = after.server, after.finished, replace(serving, asked_s=after.asked_s)
     served = []
     for number in range(len(servers)):

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from optimizer.base.model import Strict
-from optimizer.plan.record.fields import ByStatistic, Figure, Ms, Usd
+from optimizer.plan.record.fields import ByStatistic, Figure, Ms, UnitUsd, Usd
 
 Verdict = Literal["holds", "broken", "undecided"]
 
@@ -53,6 +53,8 @@ class SimulatedDeployment(Strict):
     """Of the time, in which the engine ran steps."""
     concurrency: Figure
     """Sequences running on average."""
+    waiting: Figure | None = None
+    """Requests that wait or whose prompts are read, on average; None in plans written before it was told."""
     preempted: int
     """Running sequences that a full KV cache took back to the queue."""
 
@@ -69,6 +71,43 @@ class SimulatedPart(Strict):
     """Of them, within all limits at once."""
     ttft_p95_ms: Ms | None
     """None where it is that of requests which were never answered."""
+
+
+Phase = Literal["before", "lost", "after"]
+
+
+class LossPhase(SimulatedPart):
+    """The same of requests that came before a loss, while it lasted, or since."""
+
+    phase: Phase
+
+
+class BrokenSpell(Strict):
+    """A stretch of time in which a promise was broken: each of its parts alone leaves no doubt of it."""
+
+    workload: str
+    request_class: str = Field(serialization_alias="class", validation_alias="class")
+    metric: Literal["ttft_ms", "tpot_ms", "e2e_ms"]
+    statistic: str
+    limit_ms: Ms
+    from_s: Figure
+    to_s: Figure
+    """From the first request."""
+    requests: int
+    share_within_limit: Figure
+    """Of them, each held against the limit by itself."""
+    worst_ms: Ms | None
+    """The statistic in the worst of its parts; None where that is of requests which were never answered."""
+
+
+class SimulatedCost(Strict):
+    """What a request of a workload costs on the plan's replicas."""
+
+    workload: str
+    cost_per_request_usd: UnitUsd
+    """As the plan has it: its replicas' month over the requests of a month."""
+    cost_per_request_within_limits_usd: UnitUsd | None
+    """The same over requests that kept all limits in the simulation; None where none did."""
 
 
 class HeldRate(Strict):
@@ -132,7 +171,14 @@ class Simulation(Strict):
     over_time: tuple[SimulatedPart, ...] = ()
     """What requests met in equal parts of the time; empty beside a plan."""
     lost: tuple[str, ...] = ()
-    """Instances that were lost for a part of it, in words."""
+    """Instances that were lost for a part of it, in words; `holds` and `classes` are then of requests that came while
+    the loss lasted."""
+    phases: tuple[LossPhase, ...] = ()
+    """What requests met before a loss, while it lasted, and since."""
+    broken_spells: tuple[BrokenSpell, ...] = ()
+    """What broke, and when; empty beside a plan."""
+    costs: tuple[SimulatedCost, ...] = ()
+    """Of each workload; empty beside a plan."""
     not_simulated: list[str]
     """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""
     rounds: tuple[SimulationRound, ...] = ()

@@ -52,6 +52,18 @@ class Arrivals:
             return f"{self.days} {'day' if self.days == 1 else 'days'} of the week, hour by hour"
         return arrivals_in_words(self.cv2)
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether more requests take longer and change nothing else."""
+        return self.recorded is None and self.ramp is None
+
+    def expected_s(self, service: ServedWorkload, requests: int) -> float:
+        """How long so many requests take to come; those of the trace where it is one."""
+        if self.recorded is not None:
+            return float(np.ptp(self.recorded.arrived_s))
+        multiple = 1.0 if self.ramp is None else sum(self.ramp) / len(self.ramp)
+        return requests / service.rate_per_s / multiple
+
     def stream(self, rng: np.random.Generator, service: ServedWorkload, requests: int) -> Stream:
         """So many requests of a workload, or those of the trace."""
         if self.recorded is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.fleet import Outcome
 from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
-from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, SimulatedPart, Simulation, Verdict
+from optimizer.plan.record.simulation import (
+    LossPhase,
+    MeasuredLimit,
+    Phase,
+    SimulatedClass,
+    SimulatedPart,
+    Simulation,
+    Verdict,
+)
 from optimizer.plan.simulate.servers import ServedWorkload
 
 Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
@@ -26,8 +34,10 @@ LEAST_MS: Final = 1e-9
 
 @dataclass(frozen=True)
 class ServedRequests:
-    """Those of one workload, over all seeds, (n,) each: when they came over the time that all took, milliseconds."""
+    """Those of one workload, over all seeds, (n,) each: seconds from the first of their seed until they came, the same
+    over the time that all took, milliseconds."""
 
+    arrived_s: Floats
     arrived_share: Floats
     request_class: Ints
     latency_ms: dict[Metric, Floats]
@@ -35,11 +45,16 @@ class ServedRequests:
     def of(self, members: Flags) -> "ServedRequests":
         """Some of them."""
         latencies = {name: values[members] for name, values in self.latency_ms.items()}
-        return ServedRequests(self.arrived_share[members], self.request_class[members], latencies)
+        arrived = self.arrived_s[members], self.arrived_share[members]
+        return ServedRequests(*arrived, self.request_class[members], latencies)
 
     def after(self, warm_up: float) -> "ServedRequests":
         """But for those of a share of the time: a trace, too, begins with empty replicas."""
         return self.of(self.arrived_share >= warm_up)
+
+    def between(self, from_s: float, to_s: float) -> "ServedRequests":
+        """Those that came from one time on and before another."""
+        return self.of((self.arrived_s >= from_s) & (self.arrived_s < to_s))
 
 
 def met_by(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> ServedRequests:
@@ -55,8 +70,9 @@ def met_by(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> S
             "e2e_ms": outcome.e2e_s * MS_PER_S + outside_ms,
         }
         arrived_share = arrived_s / max(stream.span_s, LEAST_MS)
-        parts.append(ServedRequests(arrived_share, stream.request_class[outcome.request], latencies))
+        parts.append(ServedRequests(arrived_s, arrived_share, stream.request_class[outcome.request], latencies))
     return ServedRequests(
+        np.concatenate([part.arrived_s for part in parts]),
         np.concatenate([part.arrived_share for part in parts]),
         np.concatenate([part.request_class for part in parts]),
         {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
@@ -69,7 +85,7 @@ def judged(service: ServedWorkload, sample: ServedRequests) -> Iterator[Simulate
         mine = sample.of(sample.request_class == number)
         if not len(mine.request_class):
             continue
-        within = _within_all(service.workload, mine)
+        within = within_all(service.workload, mine)
         share = share_within(within, LIKELY)
         yield SimulatedClass.model_validate(
             {
@@ -79,7 +95,7 @@ def judged(service: ServedWorkload, sample: ServedRequests) -> Iterator[Simulate
                 "share_within_limits": share.value,
                 "interval": (share.low, share.high),
                 **{metric: _statistics(values) for metric, values in mine.latency_ms.items()},
-                "limits": list(_limits(service.workload, mine)),
+                "limits": list(limits_of(service.workload, mine)),
             }
         )
 
@@ -89,16 +105,35 @@ def over_time(service: ServedWorkload, found: ServedRequests, span_s: float, par
     part = np.minimum((found.arrived_share * parts).astype(np.int64), parts - 1)
     for number in range(parts):
         mine = found.of(part == number)
-        if not len(mine.request_class):
-            continue
-        yield SimulatedPart(
-            workload=service.workload.name,
-            from_s=number * span_s / parts,
-            to_s=(number + 1) * span_s / parts,
-            requests=len(mine.request_class),
-            share_within_limits=float(np.mean(_within_all(service.workload, mine))),
-            ttft_p95_ms=_finite(np.quantile(mine.latency_ms["ttft_ms"], QUANTILES["p95"], method="higher")),
-        )
+        if len(mine.request_class):
+            yield SimulatedPart(**_met(service, mine, number * span_s / parts, (number + 1) * span_s / parts))
+
+
+def around_loss(
+    service: ServedWorkload, found: ServedRequests, from_s: float, to_s: float, end_s: float
+) -> Iterator[LossPhase]:
+    """What requests met that came before a loss, while it lasted, and since."""
+    phases: tuple[tuple[Phase, float, float], ...] = (
+        ("before", 0.0, from_s),
+        ("lost", from_s, to_s),
+        ("after", to_s, end_s),
+    )
+    for phase, begins, ends in phases:
+        mine = found.between(begins, np.inf if phase == "after" else ends)
+        if len(mine.request_class):
+            yield LossPhase(phase=phase, **_met(service, mine, begins, ends))
+
+
+def _met(service: ServedWorkload, mine: ServedRequests, from_s: float, to_s: float) -> dict[str, Any]:
+    """The fields of a part of the time."""
+    return {
+        "workload": service.workload.name,
+        "from_s": from_s,
+        "to_s": to_s,
+        "requests": len(mine.request_class),
+        "share_within_limits": float(np.mean(within_all(service.workload, mine))),
+        "ttft_p95_ms": _finite(np.quantile(mine.latency_ms["ttft_ms"], QUANTILES["p95"], method="higher")),
+    }
 
 
 def _finite(value: float) -> float | None:
@@ -118,7 +153,7 @@ def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
             yield metric, statistic, limit_ms
 
 
-def _within_all(workload: Workload, sample: ServedRequests) -> Flags:
+def within_all(workload: Workload, sample: ServedRequests) -> Flags:
     """(n,) whether a request keeps every limit at once."""
     kept = np.ones(len(sample.request_class), dtype=np.bool_)
     for metric, _, limit_ms in _asked(workload):
@@ -126,7 +161,7 @@ def _within_all(workload: Workload, sample: ServedRequests) -> Flags:
     return kept
 
 
-def _limits(workload: Workload, sample: ServedRequests) -> Iterator[MeasuredLimit]:
+def limits_of(workload: Workload, sample: ServedRequests) -> Iterator[MeasuredLimit]:
     for metric, statistic, limit_ms in _asked(workload):
         found = _measured(sample.latency_ms[metric], statistic)
         yield MeasuredLimit(

@@ -1,9 +1,9 @@
 """A plan under simulated requests: what arrives at its replicas, what they do, and whether the promises hold."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_st
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import SimulatedDeployment, Simulation
 from optimizer.plan.simulate.arriving import Arrivals
-from optimizer.plan.simulate.judging import LIKELY, ServedRequests, all_hold, judged, met_by, over_time
-from optimizer.plan.simulate.losing import SimulatedLoss, loss_in_words, outages
+from optimizer.plan.simulate.judging import LIKELY, ServedRequests, all_hold, around_loss, judged, met_by, over_time
+from optimizer.plan.simulate.losing import Lost, SimulatedLoss, loss_in_words, lost_of, requests_through
 from optimizer.plan.simulate.servers import ServedWorkload, services
+from optimizer.plan.simulate.spells import broken_spells
+from optimizer.plan.simulate.spending import costs_of
 from optimizer.plan.simulate.week import served_week, weeks
 from optimizer.plan.verify.claim import Claim
 
@@ -84,12 +86,11 @@ def simulated(
     router: Router = "by_chance" if by_chance else claim.policy.router
     luck = range(first_seed, first_seed + seeds)
     if days is None:
-        losing = None if loss is None else (claim, loss)
-        served = list(_by_arrivals(claim, confidence, router, luck, arrivals, requests, losing))
+        served = list(_by_arrivals(claim, confidence, router, luck, arrivals, requests, loss))
     else:
         served = list(_by_hours(claim, confidence, router, luck, days))
     warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
-    classes = [item for each in served for item in judged(each.service, each.requests.after(warm_up))]
+    classes = [item for each in served for item in judged(each.service, each.counted(warm_up))]
     as_asked = [each.service.workload for each in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
     several = any(len(each.service.servers) > 1 or each.service.servers[0].replicas > 1 for each in served)
@@ -105,18 +106,51 @@ def simulated(
         holds=all_hold(classes),
         classes=classes,
         deployments=[item for each in served for item in _deployments(each)],
-        over_time=tuple(part for each in served for part in over_time(each.service, each.requests, each.span_s, parts)),
-        lost=() if loss is None else tuple(words for each in served for words in _lost(claim, each, loss)),
-        not_simulated=sorted({f"{item.workload}: {item.api} at {item.provider}" for item in claim.fleet.hosted}),
+        not_simulated=sorted(_not_simulated(claim, loss)),
+        **(_told_over_time(claim, served, parts, warm_up) if parts else {}),
     )
+
+
+def _not_simulated(claim: Claim, loss: SimulatedLoss | None) -> set[str]:
+    """Hosted APIs; in a loss replicas that stand by, too, of which a plan does not say what they would be sent."""
+    hosted = {f"{item.workload}: {item.api} at {item.provider}" for item in claim.fleet.hosted}
+    if loss is None:
+        return hosted
+    idle = [d for d in claim.fleet.deployments if all(entry.requests_per_second == 0 for entry in d.schedule)]
+    return hosted | {f"{d.workload}: replicas on {d.gpu} at {d.provider} that stand by" for d in idle}
+
+
+def _told_over_time(claim: Claim, served: Sequence["_Served"], parts: int, warm_up: float) -> dict[str, Any]:
+    """The fields that tell when it was, and what it cost; of no use beside a plan."""
+    losing = [(each, each.lost, each.lost_from_s) for each in served if each.lost is not None]
+    return {
+        "over_time": tuple(p for each in served for p in over_time(each.service, each.requests, each.span_s, parts)),
+        "broken_spells": tuple(s for each in served for s in broken_spells(each.service, each.requests, each.span_s)),
+        "lost": tuple(words for each, lost, at_s in losing for words in loss_in_words(each.service, lost, at_s)),
+        "phases": tuple(
+            phase
+            for each, lost, at_s in losing
+            for phase in around_loss(each.service, each.requests, at_s, at_s + lost.lasts_s, each.span_s)
+        ),
+        "costs": tuple(costs_of(claim, each.service.workload, each.requests.after(warm_up)) for each in served),
+    }
 
 
 @dataclass(frozen=True)
 class _Served:
-    """A workload with its runs, one a seed: when its requests came, and what became of them."""
+    """A workload with its runs, one a seed: when its requests came, and what became of them.
+
+    Attributes:
+        service: The workload.
+        runs: One a seed.
+        lost: What it lost.
+        lost_from_s: From when on, after the first request.
+    """
 
     service: ServedWorkload
     runs: Sequence[tuple[Stream, Outcome]]
+    lost: Lost | None = None
+    lost_from_s: float = 0.0
 
     @cached_property
     def requests(self) -> ServedRequests:
@@ -128,6 +162,12 @@ class _Served:
         """The longest of a run."""
         return max(stream.span_s for stream, _ in self.runs)
 
+    def counted(self, warm_up: float) -> ServedRequests:
+        """Those by which promises are judged: that came while a loss lasted, else all but those of the warm-up."""
+        if self.lost is None:
+            return self.requests.after(warm_up)
+        return self.requests.between(self.lost_from_s, self.lost_from_s + self.lost.lasts_s)
+
 
 def _by_arrivals(
     claim: Claim,
@@ -136,13 +176,20 @@ def _by_arrivals(
     luck: Sequence[int],
     arrivals: Arrivals | None,
     requests: int,
-    losing: tuple[Claim, SimulatedLoss] | None,
+    loss: SimulatedLoss | None,
 ) -> Iterator[_Served]:
     """Every workload that replicas serve, at its busiest."""
     for number, each in enumerate(services(claim, confidence)):
         service = replace(each, router=router)
         coming = arrivals or Arrivals(service.cv2)
-        yield _Served(service, [_run(service, coming, requests, seed, number, losing) for seed in luck])
+        fleet, count = _simulated_part(service, coming, requests)
+        lost = None if loss is None else lost_of(claim, fleet, loss)
+        half_s = coming.expected_s(fleet, count) / 2
+        if lost is not None and coming.may_go_on:
+            count = requests_through(lost, fleet.rate_per_s, count)
+        losing = None if lost is None else (lost, half_s)
+        runs = [_run(fleet, coming, count, seed, number, losing) for seed in luck]
+        yield _Served(service, runs, None if loss is None else lost_of(claim, service, loss), half_s)
 
 
 def _by_hours(claim: Claim, confidence: float, router: Router, luck: Sequence[int], days: int) -> Iterator[_Served]:
@@ -150,12 +197,6 @@ def _by_hours(claim: Claim, confidence: float, router: Router, luck: Sequence[in
     for number, week in enumerate(weeks(claim, confidence, days)):
         runs = [served_week(week, router, MOST_REPLICAS, (seed, number)) for seed in luck]
         yield _Served(replace(week.service, router=router), runs)
-
-
-def _lost(claim: Claim, served: _Served, loss: SimulatedLoss) -> Iterable[str]:
-    """What was lost in the first run, in words."""
-    stream, _ = served.runs[0]
-    return loss_in_words(served.service, stream, outages(claim, served.service, stream, loss))
 
 
 def holds_alone(service: ServedWorkload) -> bool:
@@ -167,7 +208,9 @@ def holds_alone(service: ServedWorkload) -> bool:
 
 def _kept_alone(service: ServedWorkload, requests: int) -> bool | None:
     """Whether a workload's replicas keep every promise; None where so many requests do not decide it."""
-    runs = [_run(service, Arrivals(service.cv2), requests, seed=0, number=0)]
+    coming = Arrivals(service.cv2)
+    fleet, count = _simulated_part(service, coming, requests)
+    runs = [_run(fleet, coming, count, seed=0, number=0)]
     return all_hold(list(judged(service, met_by(service, runs).after(WARM_UP))))
 
 
@@ -178,24 +221,38 @@ def _in_words(workloads: Sequence[Workload]) -> str:
     return ", ".join(f"{name} {each}" for name, each in words.items()) if several else next(iter(words.values()), "")
 
 
+def _simulated_part(service: ServedWorkload, arrivals: Arrivals, requests: int) -> tuple[ServedWorkload, int]:
+    """The fleet that requests are dealt to, and how many there are, enough for each of its replicas."""
+    largest = LARGEST_COUNTED_FLEET if service.router == "least_loaded" else LARGEST_FLEET
+    fleet = service if arrivals.recorded is not None else service.no_larger_than(largest)
+    return fleet, max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
+
+
 def _run(
-    service: ServedWorkload,
+    fleet: ServedWorkload,
     arrivals: Arrivals,
     requests: int,
     seed: int,
     number: int,
-    losing: tuple[Claim, SimulatedLoss] | None = None,
+    losing: tuple[Lost, float] | None = None,
 ) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
     coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
-    largest = LARGEST_COUNTED_FLEET if service.router == "least_loaded" else LARGEST_FLEET
-    fleet = service if arrivals.recorded is not None else service.no_larger_than(largest)
-    count = max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
-    stream = arrivals.stream(coming, fleet, count)
-    cached = service.workload.cached_input_share
-    lost = NO_OUTAGES if losing is None else outages(losing[0], fleet, stream, losing[1])
-    router = service.router
-    outcome = serve_stream(dealing, stream, fleet.servers, cached, MOST_REPLICAS, router=router, outages=lost)
+    stream = arrivals.stream(coming, fleet, requests)
+    lost, left_per_s = NO_OUTAGES, None
+    if losing is not None:
+        what, from_s = losing
+        lost, left_per_s = what.outages(float(stream.arrived_s[0]) + from_s), what.left_per_s(fleet)
+    outcome = serve_stream(
+        dealing,
+        stream,
+        fleet.servers,
+        fleet.workload.cached_input_share,
+        MOST_REPLICAS,
+        router=fleet.router,
+        outages=lost,
+        left_per_s=left_per_s,
+    )
     return stream, outcome
 
 
@@ -204,6 +261,8 @@ def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
     for number, d in enumerate(served.service.deployments):
         spans = [(stream.span_s, done) for stream, outcome in served.runs for done in outcome.replicas[number]]
         together_s = sum(span for span, _ in spans)
+        concurrency = sum(done.sequence_s for _, done in spans) / together_s
+        sent_per_s = sum(len(done.finished_s) for _, done in spans) / together_s
         yield SimulatedDeployment(
             workload=d.workload,
             gpu=d.gpu,
@@ -211,6 +270,15 @@ def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
             replicas=served.service.servers[number].replicas,
             replicas_simulated=len(served.runs[0][1].replicas[number]),
             busy_share=min(sum(done.busy_s for _, done in spans) / together_s, 1.0),
-            concurrency=sum(done.sequence_s for _, done in spans) / together_s,
+            concurrency=concurrency,
+            # as many are in flight as come in the time that one takes (Little 1961)
+            waiting=max(sent_per_s * _mean_e2e_s(served.runs, number) - concurrency, 0.0),
             preempted=sum(done.preempted for _, done in spans),
         )
+
+
+def _mean_e2e_s(runs: Sequence[tuple[Stream, Outcome]], number: int) -> float:
+    """Of the requests of a deployment that were answered."""
+    took_s = np.concatenate([outcome.e2e_s[outcome.server == number] for _, outcome in runs])
+    answered = took_s[np.isfinite(took_s)]
+    return float(answered.mean()) if len(answered) else 0.0

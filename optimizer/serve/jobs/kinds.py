@@ -155,6 +155,7 @@ def _simulate(asked: Asked) -> Simulation:
         lose_instance=options.lose_instance,
         lose_region=options.lose_region,
         lose_spot=options.lose_spot,
+        lost_minutes=options.lost_minutes,
     )
 
 

@@ -91,6 +91,9 @@ class SimulateOptions(Limited):
     lose_instance: bool = Field(default=False, description="Half-way an instance of each workload is lost for a time.")
     lose_region: str | None = Field(default=None, description="The same of all replicas in a region.")
     lose_spot: bool = Field(default=False, description="The same of all spot replicas in a region.")
+    lost_minutes: float | None = Field(
+        default=None, ge=0.1, le=10_000, description="How long it lasts; else as the scenario or the catalogs say."
+    )
 
     @property
     def brings_scenario(self) -> bool:
