@@ -5,7 +5,7 @@ from support.asking import CHAT, few_offers
 
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question import simplifying
+from optimizer.plan.question import simple_first, simplifying
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import own_configurations, without_make_weights
 from optimizer.plan.question.solving import solved, solved_for_least_cost
@@ -54,7 +54,8 @@ def test_a_plan_that_needs_all_of_its_own_stays(cheapest: Answer) -> None:
 def test_it_is_asked_for_where_the_simplest_of_all_takes_too_long(
     few: Catalogs, cheapest: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simplifying, "holding", lambda *_: (None, False))
+    for asking in (simple_first, simplifying):
+        monkeypatch.setattr(asking, "holding", lambda *_: (None, False))
     found = solved(Inquiry.of(week(30), few))
     assert found.cheapest is not None
     assert not found.simplicity_proven

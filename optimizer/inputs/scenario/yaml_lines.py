@@ -17,6 +17,7 @@ Remark = tuple[Location, int, str, str]
 
 MAX_DEPTH = 100
 """Groups and lists inside each other; the library's own recursion ends the process where nothing stops it."""
+TOO_DEEP = "nested too deeply"
 
 NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 MAX_DIGITS = 1000
@@ -65,7 +66,7 @@ def parse(text: str, file: str) -> Document:
             line = event.start_mark.line + 1 if event.start_mark else 1
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH:
-                raise _error(file, line, "nested too deeply")
+                raise _error(file, line, TOO_DEEP)
             if getattr(event, "anchor", None):
                 raise _error(file, line, "YAML anchors and aliases are not read", "write the value out")
             tag = getattr(event, "tag", None)
@@ -82,7 +83,7 @@ def parse(text: str, file: str) -> Document:
     except yaml.YAMLError as error:
         raise _syntax_error(file, error) from error
     except RecursionError as error:
-        raise _error(file, 1, "nested too deeply") from error
+        raise _error(file, 1, TOO_DEEP) from error
     except ValueError as error:
         problem = str(error).split(";", maxsplit=1)[0]
         raise _error(file, 1, f"a value cannot be read: {problem[:1].lower()}{problem[1:]}") from error
@@ -99,7 +100,7 @@ def _checked_json(text: str, file: str) -> str:
     except json.JSONDecodeError as error:
         raise _error(file, error.lineno, f"broken JSON: {error.msg} (column {error.colno})") from error
     except RecursionError as error:
-        raise _error(file, 1, "nested too deeply") from error
+        raise _error(file, 1, TOO_DEEP) from error
     except ValueError as error:
         raise _error(file, 1, "holds a number of thousands of digits", "round it") from error
     return text.replace("\t", " ")
@@ -108,7 +109,8 @@ def _checked_json(text: str, file: str) -> str:
 def _syntax_error(file: str, error: yaml.YAMLError) -> InputError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return _error(file, mark.line + 1 if mark else 1, f"broken YAML: {problem}")
+    wrong = TOO_DEEP if "nesting depth" in problem else f"broken YAML: {problem}"
+    return _error(file, mark.line + 1 if mark else 1, wrong)
 
 
 def _short(tag: str) -> str:
