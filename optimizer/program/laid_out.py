@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.outset import hardly_open, known_at_outset
 from optimizer.program.problem.data import LayoutTerms
@@ -69,16 +70,19 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         state.eliminated.clear()
 
 
-def preferred(found: LaidOut, plan: Incumbent) -> Incumbent:
-    """The preferred one among the plans that cost as little as `plan`, with no more starts for its layouts."""
+def preferred(found: LaidOut, plan: Incumbent, clock: Clock) -> Incumbent:
+    """The preferred one among the plans that cost as little as `plan`, with no more starts for its layouts.
+
+    As far as the clock allows.
+    """
     problem = found.problem
     while True:
-        tidy = break_ties(problem, plan, found.result.bound.with_candidate_usd_per_hour)
+        tidy = break_ties(problem, plan, found.result.bound.with_candidate_usd_per_hour, clock)
         paid, turned = with_restarts(problem, tidy)
         if paid.usd_per_hour <= plan.usd_per_hour * (1 + EQUAL_COST):
             return paid
         more = turned & ~_counted(problem)
-        if not more.any():
+        if not more.any() or clock.expired:
             return plan
         problem = _by_layout(problem, more)
 

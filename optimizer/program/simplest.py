@@ -160,7 +160,7 @@ def search_simplest(
         return Simplest(None, proven)
     plan = found.result.incumbent
     if break_ties and proven:
-        plan = preferred(found, plan)
+        plan = preferred(found, plan, state.clock)
     return Simplest(plan.for_whole(part, problem), proven)
 
 

@@ -230,7 +230,8 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
         untied = break_ties and result.status == "optimal" and not state.relative_gap
         if untied and state.ended_by is None:
             with state.phase("tie_break"):
-                plan = preferred(found, plan)
+                plan = preferred(found, plan, state.clock)
+            state.ended_by = state.clock.reached
         return with_plan(order, result, plan, state)
     except SolverFailure as failure:
         return _without_plan(problem, "failed", str(failure), state)

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from support.plain import plain_candidates, plain_offers
 
+from optimizer.base.clock import Clock
+from optimizer.program.laid_out import LaidOut, preferred
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem
+from optimizer.program.proof.state import Incumbent
 from optimizer.program.solve import solve
 
 
@@ -36,6 +39,20 @@ def test_no_more_replicas_than_needed_and_lowest_id_first() -> None:
     solution = solve(problem)
     assert solution.instances.tolist() == [[1, 0, 0]]
     assert solution.replicas.tolist() == [[3, 0, 0]]
+
+
+def test_a_limit_that_is_reached_meanwhile_leaves_the_plan_as_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_the_time_gone(found: LaidOut, plan: Incumbent, clock: Clock) -> Incumbent:
+        clock.run_out("time limit")
+        return preferred(found, plan, clock)
+
+    problem = one_class(4.0, [1.0, 4.0], [4, 2], [1, 2], [8.0, 8.0])
+    settled = solve(problem)
+    monkeypatch.setattr("optimizer.program.solve.preferred", with_the_time_gone)
+    hasty = solve(problem, Clock(60.0))
+    assert hasty.cost_usd_per_month == settled.cost_usd_per_month
+    assert (hasty.outcome, hasty.ended_by) == ("optimal", "time limit")
+    assert "before the simplest of equal cost was looked for" in hasty.reason
 
 
 def flows(problem: Problem) -> list[float]:

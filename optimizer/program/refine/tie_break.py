@@ -4,7 +4,8 @@ The first two are decided over the plan's own candidates and the most promising 
 preferred where one costs the same; the last two are decided for the instances so found. Dominance drops a candidate
 that another one replaces with the same GPUs, instances and replicas, so it never decides the first three; elimination
 by bound drops none that could be in a plan of equal cost. A plan of equal cost that is hard to find is not worth a
-wait: the search is bounded in candidates and nodes, never by time, and keeps the best plan seen, the same on every run.
+wait: the search is bounded in candidates and nodes, and keeps the best plan seen, the same on every run. Where a limit
+of the question is reached first, the plan stays as it was before the step that was cut.
 """
 
 import numpy as np
@@ -26,53 +27,57 @@ TIE_BREAK_NODES = 5
 """How far plans of equal cost are searched: candidates with the lowest bounds, and branch-and-bound nodes."""
 
 
-def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: Floats) -> Incumbent:
+def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: Floats, clock: Clock) -> Incumbent:
     """The preferred one among the plans that cost as little as `plan`.
 
     Args:
         problem: In canonical order.
         plan: A cheapest one.
         with_candidate_usd_per_hour: (C,) lower bound on plans with the candidate; infinite if in none as cheap.
+        clock: Of the question.
     """
     possible = np.isfinite(with_candidate_usd_per_hour) | plan.used
     promising = plan.used.copy()
     promising[np.argsort(with_candidate_usd_per_hour, kind="stable")[:TIE_BREAK_CANDIDATES]] = True
     preference = np.where(plan.used, -np.inf, with_candidate_usd_per_hour)
     promising = affordable(problem, promising, preference)
-    plan = _fewest_gpus(problem, plan, possible & promising)
+    plan = _fewest_gpus(problem, plan, possible & promising, clock)
     if _offers_used(plan) > 1:
-        plan = _one_offer(problem, plan, possible & promising)
+        plan = _one_offer(problem, plan, possible & promising, clock)
     on_bought = np.any(plan.instances > 0, axis=0)[problem.candidates.offer]
     preference = np.where(plan.used, -np.inf, with_candidate_usd_per_hour)
-    return _fewest_replicas(problem, plan, affordable(problem, possible & on_bought, preference))
+    return _fewest_replicas(problem, plan, affordable(problem, possible & on_bought, preference), clock)
 
 
 class _EqualCost:
     """Solves for plans of some candidates, and of those in force, that cost no more than a plan does."""
 
-    def __init__(self, problem: Problem, plan: Incumbent, possible: Flags) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, plan: Incumbent, possible: Flags, clock: Clock) -> None:
+        self._problem, self._clock = problem, clock
         # changes are counted against those in force
         self.part = compacted(problem, possible | stands_in_force(problem))
         self.program = build_program(self.part.problem)
         self._cutoff = plan.usd_per_hour * (1 + EQUAL_COST)
 
     def cheapest(self, objective: Floats, same: Rows | None = None, count: Rows | None = None) -> Incumbent | None:
-        """The plan with the least objective, under more rows if any; None where none was found."""
+        """The plan with the least objective, under more rows if any; None where none is found before a limit."""
+        if self._clock.expired:
+            return None
         cost = hourly_cost(self.program)
         equal_cost = one_row_at_most("equal_cost[]", self._cutoff, np.arange(len(cost)), cost)
         rows = {"same": same, "equal_cost": equal_cost, "count": count}
         extra = {name: block for name, block in rows.items() if block is not None}
         model = model_proto(self.program, objective, extra)
         solver = integer_solver(self._problem.traffic.periods)
-        result = solve_integer(model, Clock(), solver, node_limit=TIE_BREAK_NODES)
+        result = solve_integer(model, self._clock, solver, node_limit=TIE_BREAK_NODES)
         plan = incumbent_of(result, self.program, self.part, self._problem)
-        return None if plan is None or plan.usd_per_hour > self._cutoff else plan
+        cut = self._clock.expired
+        return None if cut or plan is None or plan.usd_per_hour > self._cutoff else plan
 
 
-def _fewest_gpus(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
+def _fewest_gpus(problem: Problem, plan: Incumbent, possible: Flags, clock: Clock) -> Incumbent:
     """Fewest GPU hours, then instance hours: one objective, since a plan has no more instances than GPUs."""
-    equals = _EqualCost(alike(problem, plan), plan, possible)
+    equals = _EqualCost(alike(problem, plan), plan, possible, clock)
     if _one_candidate(equals.part) and possible[plan.used].all():
         return plan
     gpus, share = problem.offers.gpus_per_instance, problem.traffic.share_of_month
@@ -93,7 +98,7 @@ def _offers_used(plan: Incumbent) -> int:
     return int((plan.instances > 0).any(axis=0).sum())
 
 
-def _one_offer(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
+def _one_offer(problem: Problem, plan: Incumbent, possible: Flags, clock: Clock) -> Incumbent:
     """The first offer, in order of ids, that alone makes a plan with the same cost and no more GPUs or instances.
 
     Only for demand that is the same all month: what an offer alone would cost is then a whole number of instances and
@@ -109,7 +114,7 @@ def _one_offer(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
     for offer in np.flatnonzero(equal & (count >= 1) & no_more).tolist():
         alone = possible & (problem.candidates.offer == offer)
         if alone.any():
-            found = _fewest_gpus(problem, plan, alone)
+            found = _fewest_gpus(problem, plan, alone, clock)
             if found is not plan and _offers_used(found) == 1:
                 return found
     return plan
@@ -123,9 +128,9 @@ def _egress_alone(problem: Problem) -> Floats:
     return problem.egress.usd_per_gb * (gb_per_s * SECONDS_PER_HOUR)
 
 
-def _fewest_replicas(problem: Problem, plan: Incumbent, possible: Flags) -> Incumbent:
+def _fewest_replicas(problem: Problem, plan: Incumbent, possible: Flags, clock: Clock) -> Incumbent:
     """Fewest replica hours on the instances bought, then the lowest ranks."""
-    equals = _EqualCost(problem, plan, possible)
+    equals = _EqualCost(problem, plan, possible, clock)
     part, variables = equals.part, equals.program.variables
     if not len(part.candidates):
         return plan
