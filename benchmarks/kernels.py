@@ -1,0 +1,270 @@
+"""What the GPU at hand reaches: products and whole decoder layers, beside what its datasheet says.
+
+    python benchmarks/kernels.py --bf16-tflops 989 --fp8-tflops 1979 --gb-per-s 3350 > kernels.json
+
+Needs PyTorch and one NVIDIA GPU, and nothing of this project: the machine that has the GPU need not have the rest. The
+table of kernels behind the calibration's priors was measured by others; this tells whether a card of one's own agrees,
+what is left of a rate when it is kept up for seconds, and what a layer takes beyond its products and its attention.
+
+What is short is timed inside CUDA graphs, all on random data, over weights that don't fit the cache.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+CACHE_BYTES = 256 * 2**20
+"""More than any cache holds: weights are read from memory each time."""
+
+SHAPES = ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (10240, 8192), (57344, 8192), (8192, 28672))
+"""(outputs, inputs) of the products of Llama 3.1 8B and 70B, whole."""
+
+TOKENS = (1, 8, 32, 128, 512, 2048, 8192)
+PROMPTS = (512, 2048, 8192)
+SUSTAINED_S = 6.0
+LAYERS = 4
+CONTEXT = 2048
+MODELS = {"llama-3.1-8b": (4096, 32, 8, 14336), "llama-3.3-70b at tp 4": (8192, 16, 2, 7168)}
+"""What one GPU holds of a layer: hidden size, attention heads, key-value heads, inner size of the MLP."""
+
+
+def graphed_seconds(work: Callable[[], None], repeats: int = 12) -> float:
+    """The median of what a captured piece of work takes."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            work()
+    side.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    graph.replay()
+    taken = []
+    for _ in range(repeats):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        taken.append(begin.elapsed_time(end) / 1000)
+    return float(statistics.median(taken))
+
+
+def weights(outputs: int, inputs: int, eight_bit: bool) -> list[Tensor]:
+    """As many as don't fit the cache."""
+    of_one = outputs * inputs * (1 if eight_bit else 2)
+    drawn = [
+        torch.randn(outputs, inputs, device="cuda", dtype=torch.bfloat16) / inputs**0.5
+        for _ in range(max(2, CACHE_BYTES // of_one + 1))
+    ]
+    return [each.to(torch.float8_e4m3fn) for each in drawn] if eight_bit else drawn
+
+
+def product(tokens: Tensor, weight: Tensor) -> Tensor:
+    """The tokens times a weight, in the weight's format."""
+    if weight.dtype == torch.bfloat16:
+        return functional.linear(tokens, weight)
+    one = torch.ones((), device="cuda")
+    return torch._scaled_mm(tokens, weight.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+
+def products(peak: dict[str, float], bytes_per_s: float) -> Iterator[dict[str, object]]:
+    """Every shape at every number of tokens: seconds, and the shares of arithmetic and of memory's bandwidth."""
+    for kind in peak:
+        eight_bit = kind == "fp8"
+        for outputs, inputs in SHAPES:
+            stored = weights(outputs, inputs, eight_bit)
+            for count in TOKENS:
+                if eight_bit and count < 16:
+                    continue
+                tokens = torch.randn(count, inputs, device="cuda", dtype=torch.bfloat16)
+                tokens = tokens.to(torch.float8_e4m3fn) if eight_bit else tokens
+
+                def work(tokens: Tensor = tokens, stored: list[Tensor] = stored) -> None:
+                    for each in stored:
+                        product(tokens, each)
+
+                seconds = graphed_seconds(work) / len(stored)
+                moved = outputs * inputs * (1 if eight_bit else 2) + count * (inputs + 2 * outputs)
+                yield {
+                    "format": kind,
+                    "tokens": count,
+                    "outputs": outputs,
+                    "inputs": inputs,
+                    "seconds": seconds,
+                    "share_of_peak": 2 * count * outputs * inputs / seconds / peak[kind],
+                    "share_of_bandwidth": moved / seconds / bytes_per_s,
+                }
+
+
+def kept_up(work: Callable[[], None]) -> list[dict[str, float]]:
+    """Work done again and again for seconds, from a card at rest: what it takes, the clock and the power, over time."""
+    work()
+    torch.cuda.synchronize()
+    time.sleep(3)
+    rows, began = [], time.perf_counter()
+    while (at := time.perf_counter()) - began < SUSTAINED_S:
+        count = 0
+        while time.perf_counter() - at < 0.5:
+            work()
+            torch.cuda.synchronize()
+            count += 1
+        seconds = (time.perf_counter() - at) / count
+        watts = torch.cuda.power_draw() / 1000
+        rows.append({"after_s": at - began, "seconds": seconds, "sm_mhz": torch.cuda.clock_rate(), "watts": watts})
+    return rows
+
+
+class Layer:
+    """A decoder layer with random weights, as one of several GPUs holds it, without what these say to each other."""
+
+    def __init__(self, hidden: int, heads: int, kv_heads: int, inner: int, sequences: int) -> None:
+        def drawn(outputs: int, inputs: int) -> Tensor:
+            return torch.randn(outputs, inputs, device="cuda", dtype=torch.bfloat16) / inputs**0.5
+
+        self.heads, self.kv_heads, self.sequences = heads, kv_heads, sequences
+        self.qkv, self.out = drawn((heads + 2 * kv_heads) * 128, hidden), drawn(hidden, heads * 128)
+        self.gate_up, self.down = drawn(2 * inner, hidden), drawn(hidden, inner)
+        self.norm = torch.ones(hidden, device="cuda", dtype=torch.bfloat16)
+        self.angle = torch.randn(sequences, 1, 64, device="cuda", dtype=torch.bfloat16)
+        cache = (sequences, kv_heads, CONTEXT, 128)
+        self.keys = torch.randn(cache, device="cuda", dtype=torch.bfloat16)
+        self.values = torch.randn(cache, device="cuda", dtype=torch.bfloat16)
+
+    def __call__(self, state: Tensor) -> Tensor:
+        """One decode step of every sequence."""
+        qkv = functional.linear(normed(state, self.norm), self.qkv).view(self.sequences, -1, 128)
+        query = turned(qkv[:, : self.heads], self.angle)
+        self.keys[:, :, -1] = turned(qkv[:, self.heads : self.heads + self.kv_heads], self.angle)
+        self.values[:, :, -1] = qkv[:, self.heads + self.kv_heads :]
+        seen = self.attended(query)
+        state = state + functional.linear(seen.reshape(self.sequences, -1), self.out)
+        return state + self.multiplied(normed(state, self.norm))
+
+    def products(self, state: Tensor) -> Tensor:
+        """The four products, and nothing else."""
+        functional.linear(state, self.qkv)
+        functional.linear(state[:, : self.out.shape[1]], self.out)
+        return functional.linear(functional.linear(state, self.gate_up)[:, : self.down.shape[1]], self.down)
+
+    def attended(self, query: Tensor) -> Tensor:
+        """What each query sees of its sequence: (sequences, heads, 128)."""
+        return functional.scaled_dot_product_attention(
+            query.unsqueeze(2), self.keys, self.values, enable_gqa=True
+        ).squeeze(2)
+
+    def multiplied(self, state: Tensor) -> Tensor:
+        """The MLP."""
+        gate, up = functional.linear(state, self.gate_up).chunk(2, dim=-1)
+        return functional.linear(gated(gate, up), self.down)
+
+    def prompt(self, state: Tensor) -> Tensor:
+        """All tokens of one prompt."""
+        heads = functional.linear(normed(state, self.norm), self.qkv).view(len(state), -1, 128)
+        angle = self.angle[:1]
+        query = turned(heads[:, : self.heads], angle)
+        keys = turned(heads[:, self.heads : self.heads + self.kv_heads], angle)
+        seen = self.read(query, keys, heads[:, self.heads + self.kv_heads :])
+        state = state + functional.linear(seen.reshape(len(state), -1), self.out)
+        return state + self.multiplied(normed(state, self.norm))
+
+    def read(self, query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """What each token of a prompt sees of those before it: (tokens, heads, 128)."""
+        rows = (each.transpose(0, 1).unsqueeze(0) for each in (query, keys, values))
+        seen = functional.scaled_dot_product_attention(*rows, is_causal=True, enable_gqa=True)
+        return seen.squeeze(0).transpose(0, 1)
+
+
+def _normed(state: Tensor, weight: Tensor) -> Tensor:
+    """Root mean square normalized."""
+    wide = state.float()
+    return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).to(state.dtype) * weight
+
+
+def _turned(heads: Tensor, angle: Tensor) -> Tensor:
+    """Rotary positions."""
+    one, other = heads.chunk(2, dim=-1)
+    return torch.cat((one * angle.cos() - other * angle.sin(), one * angle.sin() + other * angle.cos()), dim=-1)
+
+
+def _gated(gate: Tensor, up: Tensor) -> Tensor:
+    """The activation of the MLP."""
+    return functional.silu(gate) * up
+
+
+normed, turned, gated = torch.compile(_normed), torch.compile(_turned), torch.compile(_gated)
+
+
+def decoding() -> Iterator[dict[str, object]]:
+    """One token of each sequence through a layer, and its products and its attention alone."""
+    for name, (hidden, heads, kv_heads, inner) in MODELS.items():
+        for sequences in (1, 8, 32, 128):
+            stack = [Layer(hidden, heads, kv_heads, inner, sequences) for _ in range(LAYERS)]
+            state = torch.randn(sequences, hidden, device="cuda", dtype=torch.bfloat16)
+            query = torch.randn(sequences, heads, 128, device="cuda", dtype=torch.bfloat16)
+            parts = {
+                "whole": partial(Layer.__call__, state=state),
+                "products": partial(Layer.products, state=state),
+                "attention": partial(Layer.attended, query=query),
+            }
+            yield {"model": name, "sequences": sequences, "context": CONTEXT, **seconds_of(parts, stack)}
+
+
+def prefilling() -> Iterator[dict[str, object]]:
+    """A prompt through a layer, and its products and its attention alone; the longest is kept up for seconds, too."""
+    for name, (hidden, heads, kv_heads, inner) in MODELS.items():
+        stack = [Layer(hidden, heads, kv_heads, inner, 1) for _ in range(LAYERS)]
+        for tokens in PROMPTS:
+            state = torch.randn(tokens, hidden, device="cuda", dtype=torch.bfloat16)
+            query = torch.randn(tokens, heads, 128, device="cuda", dtype=torch.bfloat16)
+            keys = torch.randn(tokens, kv_heads, 128, device="cuda", dtype=torch.bfloat16)
+            parts = {
+                "whole": partial(Layer.prompt, state=state),
+                "products": partial(Layer.products, state=state),
+                "attention": partial(Layer.read, query=query, keys=keys, values=keys),
+            }
+            yield {"model": name, "prompt": tokens, **seconds_of(parts, stack)}
+        rows = kept_up(partial(in_turn, partial(Layer.prompt, state=state), stack))
+        yield {"model": name, "prompt": PROMPTS[-1], "layers": LAYERS, "kept_up": rows}
+
+
+def seconds_of(parts: Mapping[str, Callable[["Layer"], Tensor]], stack: list["Layer"]) -> dict[str, float]:
+    """What each part of a layer takes."""
+    return {f"{name}_s": graphed_seconds(partial(in_turn, part, stack)) / LAYERS for name, part in parts.items()}
+
+
+def in_turn(part: Callable[["Layer"], Tensor], stack: list["Layer"]) -> None:
+    """A part of every layer, one after the other."""
+    for layer in stack:
+        part(layer)
+
+
+def main() -> None:
+    """Prints everything as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bf16-tflops", type=float, required=True, help="dense peak by the datasheet")
+    parser.add_argument("--fp8-tflops", type=float, required=True, help="dense peak by the datasheet")
+    parser.add_argument("--gb-per-s", type=float, required=True, help="memory bandwidth by the datasheet")
+    asked = parser.parse_args()
+    peak, bytes_per_s = {"bf16": asked.bf16_tflops * 1e12, "fp8": asked.fp8_tflops * 1e12}, asked.gb_per_s * 1e9
+    torch.manual_seed(1)
+    found = {
+        "gpu": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "products": list(products(peak, bytes_per_s)),
+        "decoding": list(decoding()),
+        "prefilling": list(prefilling()),
+    }
+    json.dump(found, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()

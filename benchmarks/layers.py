@@ -1,0 +1,110 @@
+"""Decoder layers as GPUs at hand ran them (`kernels.py`), beside what the calibration says of the same layers.
+
+    python benchmarks/layers.py      writes docs/layers.md
+
+The calibration's constants were fitted to published measurements of whole servers and begin at tables of kernels, both
+of other people. Here its parts are held against a layer that was timed by itself: products, attention, and the rest. A
+server does more than its layers do, so where a predicted layer is slower than a measured one, the prediction has put
+other work of the server there; where it is faster, it is too fast.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optimizer.inputs.catalog.loading import load_catalogs
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.physics.roofline import matrices, prefill_attention_seconds
+from optimizer.performance.physics.setup import Configuration, Setup, gather
+from optimizer.performance.physics.step import step_costs
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "kernels"
+PAGE = ROOT / "docs" / "layers.md"
+ENGINE = "vllm"
+NONE = np.zeros(1)
+
+OPENING = """# Predicted layers, held against layers on a GPU
+
+The calibration is fitted to what other people measured of whole servers, and begins at other people's tables of
+kernels. Here its parts are held against decoder layers that were timed by themselves on cards of our own, in 16 bit, on
+random weights. Nothing was fitted to these. `python benchmarks/kernels.py` measures on any NVIDIA GPU with PyTorch,
+`python benchmarks/layers.py` makes this page of what it wrote.
+"""
+HEAD = ("GPU", "model", "what a layer does", "products", "attention", "the rest", "whole layer", "ratio")
+RULE = ("---", "---", "---", "---:", "---:", "---:", "---:", "---:")
+CLOSING = """
+`8 × 2,048` is one token of each of 8 sequences with 2,048 tokens behind them. The rest is norms, rotary positions,
+the activation, the cache that is written and what lies between kernels; of a prompt, the constants of the products hold
+it. *Kept up* is the layer done again and again for six seconds: a card of 700 W draws them within the first second, and
+its clock falls from 1,980 MHz to some 1,550.
+
+What a server adds is not here: the step's own overhead, scheduling, sampling, what GPUs say to each other. So a
+predicted layer may be slower than a measured one where a constant holds some of that, and should not be faster.
+"""
+
+
+def setup_of(catalogs: Catalogs, gpu: str, model: str) -> Setup:
+    """One replica whose layers were measured: `NAME` alone on a GPU, or `NAME at tp N`."""
+    name, _, parallel = model.partition(" at tp ")
+    return gather(catalogs, [Configuration(ENGINE, name, gpu, "bf16", "bf16", int(parallel or 1), 1)])
+
+
+def decoded(setup: Setup, row: dict[str, Any]) -> tuple[float, float, float]:
+    """Seconds that a layer's products, attention and the rest are predicted to take in a step."""
+    costs = step_costs(setup, np.array([float(row["context"])]))
+    step = costs.decode(np.array([float(row["sequences"])]))
+    products = costs.matrices.seconds(np.array([float(row["sequences"])]), NONE)
+    layers = float(setup.network.layers[0])
+    return float(products[0]) / layers, float(step.attention[0]) / layers, float(setup.constants["layer_overhead_s"][0])
+
+
+def prefilled(setup: Setup, row: dict[str, Any]) -> tuple[float, float, float]:
+    """The same of a prompt; the rest is in the products' constants, which are fitted to whole prefills."""
+    tokens, layers = np.array([float(row["prompt"])]), float(setup.network.layers[0])
+    products = matrices(setup).seconds(tokens, NONE)
+    return float(products[0]) / layers, float(prefill_attention_seconds(setup, tokens, NONE)[0]) / layers, 0.0
+
+
+def compared(catalogs: Catalogs, gpu: str, found: dict[str, Any]) -> Iterator[list[str]]:
+    """A row of the table for every layer that was timed."""
+    for row in (*found["decoding"], *found["prefilling"]):
+        setup = setup_of(catalogs, gpu, row["model"])
+        prompt = "prompt" in row
+        size = f"a prompt of {row['prompt']:,}" if prompt else f"{row['sequences']} × {row['context']:,}"
+        predicted = prefilled(setup, row) if prompt else decoded(setup, row)
+        if "kept_up" in row:
+            later = [each["seconds"] / row["layers"] for each in row["kept_up"][1:]]
+            size, whole, parts = f"{size}, kept up", float(np.median(later)), ["", "", ""]
+        else:
+            whole, own = row["whole_s"], (row["products_s"], row["attention_s"])
+            measured = (*own, whole - sum(own))
+            parts = [f"{a * 1e6:,.0f} / {b * 1e6:,.0f}" for a, b in zip(predicted, measured, strict=True)]
+        total = sum(predicted)
+        yield [gpu, row["model"], size, *parts, f"{total * 1e6:,.0f} / {whole * 1e6:,.0f}", f"{total / whole:.2f}"]
+
+
+def page(catalogs: Catalogs) -> str:
+    """The page, as Markdown."""
+    files = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("*.json"))}
+    rows = [cells for gpu, found in files.items() for cells in compared(catalogs, gpu, found)]
+    ratios = np.array([float(cells[-1]) for cells in rows])
+    cards = ", ".join(f"{found['gpu']} (PyTorch {found['torch']})" for found in files.values())
+    summary = (
+        f"{len(rows)} layers on {cards}: the predicted layer takes {np.median(ratios):.2f} times the measured one at "
+        f"the median, {ratios.min():.2f} to {ratios.max():.2f} in all. µs a layer, predicted / measured:"
+    )
+    table = "\n".join("| " + " | ".join(cells) + " |" for cells in (HEAD, RULE, *rows))
+    return f"{OPENING}\n{summary}\n\n{table}\n{CLOSING}"
+
+
+def main() -> None:
+    """Writes the page."""
+    PAGE.write_text(page(load_catalogs()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
