@@ -41,7 +41,7 @@ def answer(asked: Scenario, catalogs: Catalogs) -> Answer:
 
 @pytest.fixture(scope="module")
 def report(asked: Scenario, catalogs: Catalogs) -> PlanReport:
-    return optimize(asked, catalogs, time_limit_s=600)
+    return optimize(asked, catalogs, work_limit=20_000)
 
 
 def test_the_search_ends_at_a_plan_of_one_configuration_that_is_near_enough(answer: Answer) -> None:
