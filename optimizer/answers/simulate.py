@@ -194,8 +194,7 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
     if text == "trace" or trace is not None:
         if trace is None:
             raise InputError([Finding("--arrivals", 0, "", "trace needs a file", "name it with --trace FILE")])
-        arrived_s, prompt, answer = requests_of_trace(trace)
-        return Arrivals(recorded=Recorded(arrived_s, prompt, answer))
+        return Arrivals(recorded=Recorded(*requests_of_trace(trace)))
     if text is None:
         return None
     if text == "poisson":

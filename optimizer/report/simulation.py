@@ -64,6 +64,7 @@ def _sections(found: Simulation) -> Iterator[Section]:
     yield _what_broke(found)
     classes = Table(of_classes, tuple(_share(item) for item in found.classes))
     yield Section("What requests meet", tuple(_of_means(found)), table=classes)
+    yield _prefix_caches(found)
     of_parts = ("workload", ">minutes", ">requests", ">within all limits", ">TTFT p95", "within all limits")
     yield Section("Over time", table=Table(of_parts, tuple(_part(each) for each in found.over_time)))
     yield Section("Replicas", table=_replicas(found))
@@ -88,6 +89,23 @@ def _replicas(found: Simulation) -> Table:
     )
     figures = (">simulated", ">busy", ">requests running", ">waiting or read", ">sent back to the queue")
     return Table(("deployment", "provider", *figures), rows)
+
+
+def _prefix_caches(found: Simulation) -> Section:
+    """What was found of prompts whose blocks a trace says, and how large the caches are that it was looked for in."""
+    headings = ("request class", ">of prompt tokens found", ">repeated in the trace", ">the plan counts on")
+    rows = tuple(
+        (_name(item), f"{one.found_share:.1%}", f"{one.repeated_share:.1%}", f"{one.planned_share:.1%}")
+        for item in found.classes
+        if (one := item.prefix_cache) is not None
+    )
+    sizes = (
+        f"{d.workload} on {d.gpu}: the KV cache of a replica holds {d.kv_cache_tokens:,} tokens, of what runs and, in "
+        "what that leaves, of prompts that may be found again"
+        for d in found.deployments
+        if d.kv_cache_tokens is not None
+    )
+    return Section("Prefix caches", tuple(sizes), Table(headings, rows))
 
 
 def _loss(found: Simulation) -> Section:
@@ -138,6 +156,12 @@ def _of_means(found: Simulation) -> Iterator[str]:
     """Why a promise may hold that many requests are outside of."""
     if any(limit.statistic == MEAN for item in found.classes for limit in item.limits):
         yield "a limit on a mean is held against each request here: some are outside it where the mean keeps it"
+
+
+def _blocks(found: Simulation) -> Iterator[str]:
+    """What of prompts is found, and what is not."""
+    if any(item.prefix_cache is not None for item in found.classes):
+        yield "prompts are found by their blocks in the cache of the replica that they go to, answers never"
 
 
 def _name(item: SimulatedClass) -> str:
@@ -220,5 +244,6 @@ def _how(found: Simulation) -> tuple[str, ...]:
     return (
         f"{steps}; {hours}; {found.seeds} {'seed' if found.seeds == 1 else 'seeds'}",
         "requests go to deployments in the plan's shares",
+        *_blocks(found),
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

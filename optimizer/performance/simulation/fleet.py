@@ -55,6 +55,7 @@ class Outcome:
         server: Which deployment served it.
         ttft_s, e2e_s: From its arrival; infinite where it never fits.
         tpot_s: Between its tokens; 0 for an answer of one token.
+        cached_tokens: Of its prompt, in the prefix cache.
         replicas: What each replica that was looked at did, by deployment.
     """
 
@@ -63,6 +64,7 @@ class Outcome:
     ttft_s: Floats
     tpot_s: Floats
     e2e_s: Floats
+    cached_tokens: Ints
     replicas: Sequence[Sequence[Served]]
 
 
@@ -156,7 +158,7 @@ def outcome_of(
     for number, done in enumerate(served):
         kept = fewest * replicas[number] / len(done)
         parts += [_latencies(stream, requests, one, number, kept) for requests, one in done]
-    request, owner, ttft, tpot, e2e = (np.concatenate(column) for column in zip(*parts, strict=True))
+    request, owner, ttft, tpot, e2e, cached = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(request, kind="stable")
     return Outcome(
         request[order],
@@ -164,13 +166,14 @@ def outcome_of(
         ttft[order],
         tpot[order],
         e2e[order],
+        cached[order],
         [[one for _, one in done] for done in served],
     )
 
 
 def _latencies(
     stream: Stream, requests: Ints, done: Served, server: int, kept: float
-) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+) -> tuple[Ints, Ints, Floats, Floats, Floats, Ints]:
     """The columns of an outcome for one replica.
 
     Only the share `kept` of its requests counts, evenly spread, so that a deployment of which few replicas are looked
@@ -188,4 +191,5 @@ def _latencies(
         first - arrived,
         np.where(fits, decoding / np.maximum(answer - 1, 1), np.inf),
         finished - arrived,
+        done.cached_tokens[counts],
     )

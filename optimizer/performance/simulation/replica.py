@@ -5,7 +5,8 @@ prompt starts when its KV cache fits and the engine runs fewer sequences than it
 is constant until the next arrival, the next finished answer or a full cache, and all decode steps up to there are one
 jump; so are the steps that one long prompt fills by itself. A full cache takes the sequence that was admitted last
 back to the queue, where it is computed again: the scheduler of vLLM,
-https://docs.vllm.ai/en/stable/configuration/optimization.html (preemption).
+https://docs.vllm.ai/en/stable/configuration/optimization.html (preemption). Of prompts whose blocks are known only what
+the prefix cache does not hold is computed.
 """
 
 from collections import deque
@@ -16,6 +17,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
+from optimizer.performance.simulation.prefix_cache import PrefixCache
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Served:
     Attributes:
         first_token_s: (N,) on the clock of the arrivals; infinite for a request that never fits.
         finished_s: (N,) the last token.
+        cached_tokens: (N,) of the prompt that were in the prefix cache.
         preempted: How often a running sequence was taken back to the queue.
         busy_s: Seconds in which the engine ran steps.
         sequence_s: Running sequences added up over time.
@@ -32,6 +35,7 @@ class Served:
 
     first_token_s: Floats
     finished_s: Floats
+    cached_tokens: Ints
     preempted: int
     busy_s: float
     sequence_s: float
@@ -103,6 +107,8 @@ class Replica:
         self.output_tokens, self.prompt_attention_s = work.output_tokens.tolist(), work.attention_s.tolist()
         self.start_bytes, self.grows_bytes = work.start_bytes.tolist(), work.growth_bytes.tolist()
         self.alone_s = self._latency_alone()
+        self.prefixes = None if work.prefixes is None else PrefixCache(work.prefixes)
+        self.found_tokens = work.cached_tokens.copy()
 
     def _latency_alone(self) -> list[float]:
         """(N,) how much later than its step a token is out: what a prompt takes that does not hold up the engine."""
@@ -131,7 +137,7 @@ class Replica:
     def served(self, requests: Ints) -> Served:
         """What became of these requests, and how busy it was."""
         first, finished = np.array(self.first_token_s)[requests], np.array(self.finished_s)[requests]
-        return Served(first, finished, self.preempted, self.busy_s, self.sequence_s)
+        return Served(first, finished, self.found_tokens[requests], self.preempted, self.busy_s, self.sequence_s)
 
     def run(self, until_s: float = np.inf) -> None:
         """Steps and jumps until nobody waits and nothing runs, or until the first step that ends after that time."""
@@ -162,6 +168,8 @@ class Replica:
             request = self.queue[0]
             again = self.answered.get(request, 0)
             needed = self.start_bytes[request] + again * self.grows_bytes[request]
+            if self.prefixes is not None:
+                needed -= self.prefixes.saved_bytes(request)
             alone = not self.ends and not self.prompts
             if needed > costs.cache_bytes and alone:
                 self.queue.popleft()
@@ -173,9 +181,24 @@ class Replica:
                 return
             self.queue.popleft()
             self.held_bytes += needed
+            if self.prefixes is not None:
+                self._find(self.prefixes, request, again)
             tokens = self.new_tokens[request] + again
             attention = self.prompt_attention_s[request] * (tokens / self.new_tokens[request]) ** 2
             self.prompts.append(_Prompt(request, tokens, attention))
+
+    def _find(self, prefixes: PrefixCache, request: int, again: int) -> None:
+        """A prompt starts: what of it is in memory need not be computed."""
+        work = prefixes.work
+        blocks = prefixes.take(request, self.costs.cache_bytes - self.held_bytes)
+        row, prompt = work.first_row[request] + blocks, work.prompt_tokens[request]
+        found = min(blocks * work.block_tokens, prompt - 1)
+        self.new_tokens[request], self.cached_tokens[request] = prompt - found, found
+        self.prompt_attention_s[request] = work.attention_s[row]
+        if not again:
+            self.found_tokens[request] = found
+            held_s = self._computed_alone(prompt - found, work.attention_s[row])
+            self.alone_s[request] = max(work.first_token_s[row] - held_s, 0.0)
 
     def _step_with_prompts(self) -> None:
         """One step of the running sequences and as much of the prompts as fits beside them."""
@@ -248,7 +271,7 @@ class Replica:
         self.held_bytes += self.grows_bytes[request]
         if left <= 0:
             self.finished_s[request] = self.now_s + self.alone_s[request]
-            self.held_bytes -= self.start_bytes[request] + (again + 1) * self.grows_bytes[request]
+            self._give_back(request, again + 1)
             return
         heappush(self.ends, (self.step + left, request))
         self.started[request] = self.step - again
@@ -293,8 +316,17 @@ class Replica:
         """A running sequence gives back what it holds."""
         del self.started[request]
         self.context -= self.new_tokens[request] + self.cached_tokens[request] + answered
-        self.held_bytes -= self.start_bytes[request] + answered * self.grows_bytes[request]
+        self._give_back(request, answered)
         self.growth_bytes -= self.grows_bytes[request]
+
+    def _give_back(self, request: int, answered: int) -> None:
+        """The room of a request is free; in a prefix cache its tokens stay there until it is needed."""
+        answer_bytes = answered * self.grows_bytes[request]
+        if self.prefixes is not None:
+            # what ran until now left no more room than this
+            self.prefixes.trim(self.costs.cache_bytes - self.held_bytes)
+            self.held_bytes += self.prefixes.release(request, answer_bytes)
+        self.held_bytes -= self.start_bytes[request] + answer_bytes
 
     def _preempt(self) -> None:
         """The sequence that was admitted last gives up its cache and waits to be computed again."""

@@ -11,6 +11,7 @@ from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_stream
 from optimizer.plan.record.fleet import PlannedFleet
@@ -263,6 +264,7 @@ def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
         together_s = sum(span for span, _ in spans)
         concurrency = sum(done.sequence_s for _, done in spans) / together_s
         sent_per_s = sum(len(done.finished_s) for _, done in spans) / together_s
+        cache_tokens = int(memory_use(served.service.servers[number].costs.setup).kv_capacity_tokens[0])
         yield SimulatedDeployment(
             workload=d.workload,
             gpu=d.gpu,
@@ -274,6 +276,7 @@ def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
             # as many are in flight as come in the time that one takes (Little 1961)
             waiting=max(sent_per_s * _mean_e2e_s(served.runs, number) - concurrency, 0.0),
             preempted=sum(done.preempted for _, done in spans),
+            kv_cache_tokens=cache_tokens if any(stream.blocks is not None for stream, _ in served.runs) else None,
         )
 
 
