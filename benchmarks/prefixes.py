@@ -41,7 +41,9 @@ def main() -> None:
     assert stream.blocks is not None, "a trace with hash_ids"
     whole = stream.input_tokens.sum()
     most = stream.blocks.repeated_tokens(stream.input_tokens).sum() / whole
-    print(f"{stream.requests} requests, {whole} prompt tokens, blocks of {stream.blocks.block_tokens}, {most:.2%} repeated")
+    print(
+        f"{stream.requests} requests, {whole} prompt tokens, blocks of {stream.blocks.block_tokens}, {most:.2%} repeated"
+    )
     for replicas in asked.replicas:
         for tokens in asked.tokens:
             server = Server(replace(costs, cache_bytes=tokens * per_token), replicas, np.array([1.0]))

@@ -183,7 +183,8 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
         text: `poisson`, `gamma:CV2` with CV2 the squared variation of the gaps, `ramp:FROM-TO` in multiples of the
             rate, `together:SECONDS` for requests that come at once every so many, `week:DAYS` for the scenario's own
             hours from Monday on, `week` for seven days of them, or `trace`.
-        trace: The file of a trace: arrived_at_s, input_tokens, output_tokens.
+        trace: The file of a trace: a table of arrived_at_s, input_tokens, output_tokens, or lines of JSON with
+            timestamp, input_length, output_length, and the blocks of prompts as hash_ids.
 
     Returns:
         What `simulate` takes; None where neither is given, which leaves it to the scenario.

@@ -44,7 +44,11 @@ def simulate(
         ),
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option(help="A CSV file of requests: arrived_at_s, input_tokens, output_tokens.")
+        Path | None,
+        typer.Option(
+            help="Requests: a CSV file (arrived_at_s, input_tokens, output_tokens), or lines of JSON (.jsonl: "
+            "timestamp in ms, input_length, output_length) whose hash_ids say what prefix caches may find."
+        ),
     ] = None,
     lengths: Annotated[
         str | None,

@@ -18,6 +18,7 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
 from optimizer.performance.simulation.prefix_cache import PrefixCache
+from optimizer.performance.simulation.prompts import Prompt, share_of_square
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,9 @@ def serve(costs: ReplicaCosts, arrived_s: Floats, work: Work, *, by_single_steps
     return replica.served(np.arange(len(arrived_s)))
 
 
-@dataclass
-class _Prompt:
-    """A prompt on its way through the engine: how many of its tokens are computed, of how many."""
-
-    request: int
-    tokens: int
-    attention_s: float
-    computed: int = 0
-
-
-@dataclass
+@dataclass(slots=True)
 class Replica:
-    """The state between two steps.
+    """The state between two steps, in slots, since every event reads and writes most of it.
 
     `step` counts decode steps, so that a running sequence is known by the step in which it ends. Requests arrive at
     the times that are given, or are handed over one by one with `take`.
@@ -83,7 +74,7 @@ class Replica:
     step: int = 0
     next_arrival: int = 0
     queue: deque[int] = field(default_factory=deque)
-    prompts: deque[_Prompt] = field(default_factory=deque)
+    prompts: deque[Prompt] = field(default_factory=deque)
     ends: list[tuple[int, int]] = field(default_factory=list)
     """Heap of (step, request) of the running sequences."""
     started: dict[int, int] = field(default_factory=dict)
@@ -98,6 +89,19 @@ class Replica:
     sequence_s: float = 0.0
     answered: dict[int, int] = field(default_factory=dict)
     """Tokens that preempted requests had already answered."""
+    first_token_s: list[float] = field(init=False)
+    finished_s: list[float] = field(init=False)
+    new_tokens: list[int] = field(init=False)
+    cached_tokens: list[int] = field(init=False)
+    output_tokens: list[int] = field(init=False)
+    prompt_attention_s: list[float] = field(init=False)
+    start_bytes: list[float] = field(init=False)
+    grows_bytes: list[float] = field(init=False)
+    alone_s: list[float] = field(init=False)
+    """How much later than its step a token is out: what a prompt takes that does not hold up the engine."""
+    found_tokens: Ints = field(init=False)
+    """Of each prompt, in the prefix cache when it was first started."""
+    prefixes: PrefixCache | None = field(init=False)
 
     def __post_init__(self) -> None:
         work = self.work
@@ -185,7 +189,7 @@ class Replica:
                 self._find(self.prefixes, request, again)
             tokens = self.new_tokens[request] + again
             attention = self.prompt_attention_s[request] * (tokens / self.new_tokens[request]) ** 2
-            self.prompts.append(_Prompt(request, tokens, attention))
+            self.prompts.append(Prompt(request, tokens, attention))
 
     def _find(self, prefixes: PrefixCache, request: int, again: int) -> None:
         """A prompt starts: what of it is in memory need not be computed."""
@@ -213,7 +217,7 @@ class Replica:
             longest = max(longest, prompt.tokens)
             chunk = min(prompt.tokens - prompt.computed, left)
             behind = self.cached_tokens[prompt.request]
-            attention_s += prompt.attention_s * _share_of_square(behind, prompt.computed, chunk, prompt.tokens)
+            attention_s += prompt.attention_s * share_of_square(behind, prompt.computed, chunk, prompt.tokens)
             prompt.computed, left, taken = prompt.computed + chunk, left - chunk, taken + chunk
             if prompt.computed < prompt.tokens:
                 break
@@ -250,7 +254,7 @@ class Replica:
         """What so many steps with `tokens` each of the first prompt take, the context of the middle for all of them."""
         costs, running, first = self.costs, len(self.ends), self.prompts[0]
         behind = self.cached_tokens[first.request]
-        share = _share_of_square(behind, first.computed, steps * tokens, first.tokens)
+        share = share_of_square(behind, first.computed, steps * tokens, first.tokens)
         added = steps * costs.added(running, tokens, 0) + first.attention_s * share
         decode = costs.decode(running, self.context / running + (steps - 1) / 2) if running else 0.0
         return steps * decode + added * costs.held_up(costs.chunks(first.tokens))
@@ -338,9 +342,3 @@ class Replica:
         self.answered[request] = answered
         self.queue.appendleft(request)
         self.preempted += 1
-
-
-def _share_of_square(behind: int, computed: int, chunk: int, tokens: int) -> float:
-    """The part of a prompt's causal attention that falls to a chunk of it."""
-    whole = (behind + tokens) ** 2 - behind**2
-    return ((behind + computed + chunk) ** 2 - (behind + computed) ** 2) / whole
