@@ -42,7 +42,8 @@ def main() -> None:
     whole = stream.input_tokens.sum()
     most = stream.blocks.repeated_tokens(stream.input_tokens).sum() / whole
     print(
-        f"{stream.requests} requests, {whole} prompt tokens, blocks of {stream.blocks.block_tokens}, {most:.2%} repeated"
+        f"{stream.requests} requests, {whole} prompt tokens, blocks of {stream.blocks.block_tokens}, "
+        f"{most:.2%} repeated"
     )
     for replicas in asked.replicas:
         for tokens in asked.tokens:

@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.demand import DAYS_PER_WEEK
 from optimizer.inputs.scenario.profile_lengths import lengths_of_profile
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import requests_of_trace
+from optimizer.performance.simulation.dealing import Dealing
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
@@ -52,6 +53,7 @@ def simulate(
     seeds: int = DEFAULT_SEEDS,
     lengths: str | None = None,
     by_chance: bool = False,
+    router: Dealing | None = None,
     lose_instance: bool = False,
     lose_region: str | None = None,
     lose_spot: bool = False,
@@ -70,6 +72,8 @@ def simulate(
         seeds: How often the whole is repeated with other luck.
         lengths: The profile of the catalogs whose lengths requests have, instead of the scenario's.
         by_chance: Whether requests go to any replica at random, whatever the policy says.
+        router: What sends requests to replicas, whatever the policy says: what a policy may say, or `prefix_aware` to
+            the one that has most of a prompt, of traces that say the blocks of prompts.
         lose_instance: Whether an instance of each workload is lost at half of the time, until another has started; all
             promises are then those to requests that come meanwhile.
         lose_region: The same of all replicas in a region, by its name or with its provider before it.
@@ -81,7 +85,8 @@ def simulate(
 
     Raises:
         InputError: there is no plan to simulate, no replicas in it, or none that would be lost; nobody says for how
-            long; a profile that nobody knows, beside a trace or for a workload of several classes.
+            long; a profile that nobody knows, beside a trace or for a workload of several classes; two routers, or one
+            that looks at prompts of which nobody knows the blocks.
     """
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
@@ -104,11 +109,22 @@ def simulate(
         confidence=level,
         requests=requests,
         seeds=seeds,
-        by_chance=by_chance,
+        router=_dealing(by_chance, router, arrivals),
         parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
         loss=loss,
     )
     return found.model_copy(update={"lengths": lengths})
+
+
+def _dealing(by_chance: bool, router: Dealing | None, arrivals: Arrivals | None) -> Dealing | None:
+    """What sends requests to replicas; None for what the policy says."""
+    if by_chance and router is not None:
+        raise InputError([Finding("--router", 0, "", "--by-chance says another", "give one of the two")])
+    if router == "prefix_aware" and (arrivals is None or arrivals.recorded is None or arrivals.recorded.blocks is None):
+        problem = "nobody knows what prompts have in common"
+        hint = "give a trace that says their blocks: --trace FILE.jsonl with hash_ids"
+        raise InputError([Finding("--router", 0, "prefix_aware", problem, hint)])
+    return "by_chance" if by_chance else router
 
 
 def _of_lengths(scenario: Scenario, name: str, catalogs: Catalogs, arrivals: Arrivals | None) -> Scenario:

@@ -197,3 +197,12 @@ def test_prompts_whose_blocks_a_trace_says_are_found_as_far_as_they_fit(
         assert titled in said
         assert f"{shares['found_share']:.1%}" in said
     assert "Prefix caches" not in run(monkeypatch, capsys, "simulate", plan, "--trace", str(unknown)).out
+    aware = ("simulate", plan, "--router", "prefix_aware")
+    assert run(monkeypatch, capsys, *aware, "--trace", str(trace)).code == 0
+    for option, said in (
+        ((), "nobody knows what prompts have in common"),
+        (("--trace", str(unknown)), "nobody knows what prompts have in common"),
+        (("--trace", str(trace), "--by-chance"), "--by-chance says another"),
+    ):
+        refused = run(monkeypatch, capsys, *aware, *option)
+        assert (refused.code, said in " ".join(refused.err.split())) == (2, True), refused.err

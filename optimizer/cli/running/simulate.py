@@ -33,6 +33,15 @@ class PageFormat(StrEnum):
     HTML = "html"
 
 
+class Router(StrEnum):
+    """What sends requests to replicas."""
+
+    IN_TURN = "in_turn"
+    BY_CHANCE = "by_chance"
+    LEAST_LOADED = "least_loaded"
+    PREFIX_AWARE = "prefix_aware"
+
+
 def simulate(
     plan: Annotated[str, typer.Argument(help="A plan (JSON), a scenario, or the name of a shipped scenario.")],
     arrivals: Annotated[
@@ -65,6 +74,13 @@ def simulate(
     by_chance: Annotated[
         bool, typer.Option("--by-chance", help="Requests go to any replica at random, whatever policy.router says.")
     ] = False,
+    router: Annotated[
+        Router | None,
+        typer.Option(
+            help="What sends requests to replicas, whatever policy.router says; prefix_aware, to the one that was sent "
+            "most of the prompt, of a trace with hash_ids."
+        ),
+    ] = None,
     lose_instance: Annotated[
         bool,
         typer.Option(
@@ -123,6 +139,7 @@ def simulate(
             seeds=seeds,
             lengths=lengths,
             by_chance=by_chance,
+            router=None if router is None else router.value,
             lose_instance=lose_instance,
             lose_region=lose_region,
             lose_spot=lose_spot,

@@ -13,12 +13,11 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.simulation.arrivals import Stream
-from optimizer.performance.simulation.costs import ReplicaCosts
-from optimizer.performance.simulation.dealing import dealt, sent
+from optimizer.performance.simulation.choosing import Choice, FewestInFlight, LongestPrefix
+from optimizer.performance.simulation.costs import ReplicaCosts, Work
+from optimizer.performance.simulation.dealing import KNOWING, Dealing, dealt, sent
 from optimizer.performance.simulation.failover import moved
-from optimizer.performance.simulation.fewest import served_by_fewest
 from optimizer.performance.simulation.outage import (
     Outage,
     one_after_the_other,
@@ -27,6 +26,7 @@ from optimizer.performance.simulation.outage import (
     work_of,
 )
 from optimizer.performance.simulation.replica import Served
+from optimizer.performance.simulation.side_by_side import served_side_by_side
 
 NO_OUTAGES: Final[Mapping[int, Outage]] = MappingProxyType({})
 
@@ -75,7 +75,7 @@ def serve_stream(
     cached_input_share: float,
     most_replicas: int,
     *,
-    router: Router = "by_chance",
+    router: Dealing = "by_chance",
     outages: Mapping[int, Outage] = NO_OUTAGES,
     left_per_s: Floats | None = None,
 ) -> Outcome:
@@ -121,7 +121,7 @@ class _Serving:
     stream: Stream
     servers: Sequence[Server]
     cached_input_share: float
-    router: Router
+    router: Dealing
     asked_s: Floats
 
     def by_all(self, number: int, mine: Ints) -> list[tuple[Ints, Served]]:
@@ -133,15 +133,21 @@ class _Serving:
         mine = mine[np.argsort(self.asked_s[mine], kind="stable")]
         each, asked_s, cached = self.servers[number], self.asked_s[mine], self.cached_input_share
         chance = self.rng if self.router == "by_chance" else None
-        if self.router == "least_loaded":
+        if self.router in KNOWING:
             work = work_of(each.costs, self.stream, mine, cached)
-            found = served_by_fewest(each.costs, asked_s, work, each.replicas, lost)
+            found = served_side_by_side(each.costs, asked_s, work, each.replicas, self._choice(work), lost)
             return [(mine[positions], one) for positions, one in found]
         if lost is not None:
             return served_through(each.costs, self.stream, mine, asked_s, each.replicas, cached, lost, chance)
         turns = dealt(np.ones(len(mine), dtype=np.bool_), np.arange(each.replicas), chance)
         parts = [turns == one for one in range(min(each.replicas, most_replicas))]
         return [(mine[p], served_requests(each.costs, self.stream, mine[p], cached, asked_s[p])) for p in parts]
+
+    def _choice(self, work: Work) -> Choice:
+        """Who of the replicas of a deployment takes a request; of prompts that nobody knows none has the longest."""
+        if self.router == "prefix_aware" and work.prefixes is not None:
+            return LongestPrefix(work.prefixes.blocks)
+        return FewestInFlight()
 
 
 def _joined(early: tuple[Ints, Served], late: tuple[Ints, Served]) -> tuple[Ints, Served]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.simulation.arrivals import Stream
+from optimizer.performance.simulation.dealing import KNOWING, Dealing
 from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_stream
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import SimulatedDeployment, Simulation
@@ -40,10 +40,11 @@ TRIED_REQUESTS: Final = (2_000, 10_000)
 LARGEST_COUNTED_FLEET: Final = 16
 """The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
 to choose from."""
-ROUTED: Final[Mapping[Router, str]] = {
+ROUTED: Final[Mapping[Dealing, str]] = {
     "in_turn": ", sent to replicas in turn",
     "by_chance": ", each sent to a replica by chance",
     "least_loaded": ", each sent to the replica with the fewest in flight",
+    "prefix_aware": ", each sent to the replica that has most of its prompt",
 }
 """Behind how requests arrive, where there are several replicas."""
 
@@ -66,7 +67,7 @@ def simulated(
     requests: int,
     seeds: int,
     first_seed: int = 0,
-    by_chance: bool = False,
+    router: Dealing | None = None,
     parts: int = 0,
     loss: SimulatedLoss | None = None,
 ) -> Simulation:
@@ -79,17 +80,17 @@ def simulated(
         requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
         seeds: How often the whole is repeated.
         first_seed: Decides the luck of the first time; each later time has the next.
-        by_chance: Whether requests go to any replica at random, whatever the policy says.
+        router: What sends requests to replicas; as the policy says unless given.
         parts: Into how many parts of equal time what requests met is divided beside the whole.
         loss: What is lost of each workload at half of the time.
     """
     days = None if arrivals is None else arrivals.days
-    router: Router = "by_chance" if by_chance else claim.policy.router
+    dealing = claim.policy.router if router is None else router
     luck = range(first_seed, first_seed + seeds)
     if days is None:
-        served = list(_by_arrivals(claim, confidence, router, luck, arrivals, requests, loss))
+        served = list(_by_arrivals(claim, confidence, dealing, luck, arrivals, requests, loss))
     else:
-        served = list(_by_hours(claim, confidence, router, luck, days))
+        served = list(_by_hours(claim, confidence, dealing, luck, days))
     warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
     classes = [item for each in served for item in judged(each.service, each.counted(warm_up))]
     as_asked = [each.service.workload for each in served if arrivals is None]
@@ -97,7 +98,7 @@ def simulated(
     several = any(len(each.service.servers) > 1 or each.service.servers[0].replicas > 1 for each in served)
     return Simulation(
         requests=sum(len(outcome.request) for each in served for _, outcome in each.runs),
-        arrivals=words + (ROUTED[router] if several else ""),
+        arrivals=words + (ROUTED[dealing] if several else ""),
         assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
         from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
         days=days,
@@ -173,7 +174,7 @@ class _Served:
 def _by_arrivals(
     claim: Claim,
     confidence: float,
-    router: Router,
+    router: Dealing,
     luck: Sequence[int],
     arrivals: Arrivals | None,
     requests: int,
@@ -193,9 +194,9 @@ def _by_arrivals(
         yield _Served(service, runs, None if loss is None else lost_of(claim, service, loss), half_s)
 
 
-def _by_hours(claim: Claim, confidence: float, router: Router, luck: Sequence[int], days: int) -> Iterator[_Served]:
+def _by_hours(claim: Claim, confidence: float, router: Dealing, luck: Sequence[int], days: int) -> Iterator[_Served]:
     """Every workload that replicas serve, over so many days."""
-    for number, week in enumerate(weeks(claim, confidence, days)):
+    for number, week in enumerate(weeks(claim, confidence, days, router)):
         runs = [served_week(week, router, MOST_REPLICAS, (seed, number)) for seed in luck]
         yield _Served(replace(week.service, router=router), runs)
 
@@ -224,7 +225,7 @@ def _in_words(workloads: Sequence[Workload]) -> str:
 
 def _simulated_part(service: ServedWorkload, arrivals: Arrivals, requests: int) -> tuple[ServedWorkload, int]:
     """The fleet that requests are dealt to, and how many there are, enough for each of its replicas."""
-    largest = LARGEST_COUNTED_FLEET if service.router == "least_loaded" else LARGEST_FLEET
+    largest = LARGEST_COUNTED_FLEET if service.router in KNOWING else LARGEST_FLEET
     fleet = service if arrivals.recorded is not None else service.no_larger_than(largest)
     return fleet, max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
 

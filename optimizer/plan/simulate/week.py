@@ -9,9 +9,8 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
-from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.simulation.arrivals import Classes, Stream, by_rates, drawn_at
-from optimizer.performance.simulation.dealing import sent
+from optimizer.performance.simulation.dealing import KNOWING, Dealing, sent
 from optimizer.performance.simulation.fleet import Outcome, outcome_of
 from optimizer.performance.simulation.scheduled import Schedule, served_by_schedule
 from optimizer.plan.simulate.servers import ServedWorkload, every_service
@@ -44,7 +43,7 @@ class Week:
         return rate
 
 
-def weeks(claim: Claim, confidence: float, days: int) -> tuple[Week, ...]:
+def weeks(claim: Claim, confidence: float, days: int, router: Dealing) -> tuple[Week, ...]:
     """Every workload that replicas serve, over so many days.
 
     Raises:
@@ -55,8 +54,8 @@ def weeks(claim: Claim, confidence: float, days: int) -> tuple[Week, ...]:
     if requests > MOST_REQUESTS:
         problem = f"{days} days have {requests:,.0f} requests, more than {MOST_REQUESTS:,}"
         raise InputError([Finding("--arrivals", 0, "", problem, "say week:DAYS with fewer days")])
-    if claim.policy.router == "least_loaded":
-        problem = "over a week replicas are simulated one by one, so nobody knows which has the fewest in flight"
+    if router in KNOWING:
+        problem = "over a week replicas are simulated one by one, so nobody knows what each has to do"
         raise InputError([Finding("--arrivals", 0, "", problem, "simulate the busiest hours, or another router")])
     return found
 
@@ -78,7 +77,7 @@ def _weeks(claim: Claim, confidence: float, days: int) -> Iterator[Week]:
         yield Week(service, period, flow, tuple(Schedule(each, start_s) for each in planned))
 
 
-def served_week(week: Week, router: Router, most_replicas: int, seeds: tuple[int, int]) -> tuple[Stream, Outcome]:
+def served_week(week: Week, router: Dealing, most_replicas: int, seeds: tuple[int, int]) -> tuple[Stream, Outcome]:
     """One seed's requests of the week, served.
 
     Args:
