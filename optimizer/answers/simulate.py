@@ -58,6 +58,7 @@ def simulate(
     lose_region: str | None = None,
     lose_spot: bool = False,
     lost_minutes: float | None = None,
+    autoscale: float | None = None,
 ) -> Simulation:
     """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
 
@@ -79,6 +80,9 @@ def simulate(
         lose_region: The same of all replicas in a region, by its name or with its provider before it.
         lose_spot: The same of all spot replicas of a workload in one provider's region, those that are sent most.
         lost_minutes: For how long; what the scenario says of it, or the start of a server, unless given.
+        autoscale: Over the days of a week, replicas are added and removed by what arrived, as Kubernetes' autoscaler
+            does it, so that this share of what they sustain is used; beside it the plan's own schedule, every replica
+            ready in time.
 
     Returns:
         What each class of requests meets, with intervals, and a verdict for each promise.
@@ -101,6 +105,9 @@ def simulate(
     if loss is not None and arrivals is not None and arrivals.days is not None:
         problem = "replicas are lost in the busiest hours, not in a week"
         raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "simulate one of the two")])
+    if autoscale is not None and (arrivals is None or arrivals.days is None):
+        problem = "the hours with most to do have always as many replicas"
+        raise InputError([Finding("--autoscale", 0, "", problem, "simulate days: --arrivals week or week:DAYS")])
     level = scenario.policy.confidence if confidence is None else confidence
     asked = scenario if lengths is None else _of_lengths(scenario, lengths, catalogs, arrivals)
     found = simulated(
@@ -112,6 +119,7 @@ def simulate(
         router=_dealing(by_chance, router, arrivals),
         parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
         loss=loss,
+        autoscale=autoscale,
     )
     return found.model_copy(update={"lengths": lengths})
 

@@ -125,6 +125,20 @@ policy: {{gpus: {{allow: [l40s]}}, precisions: [fp8], elastic: {{start_up_minute
     too_much = run(monkeypatch, capsys, "simulate", plan, "--arrivals", "week:1", "--lose-instance")
     assert too_much.code == 2
     assert "simulate one of the two" in too_much.err
+    scaled = ("simulate", plan, "--arrivals", "week:1", "--autoscale", "0.05")
+    told = json.loads(run(monkeypatch, capsys, *scaled, "--format", "json").out)["autoscaling"]
+    assert told["target"] == 0.05
+    (workload,) = told["workloads"]
+    assert (workload["start_up_s"], workload["minutes"]) == (720, 1440)
+    assert workload["scaled"]["most_replicas"] > workload["planned"]["most_replicas"]
+    assert float(told["cost_usd"]) > float(told["planned_cost_usd"]) > 0
+    assert "autoscaling" not in found
+    for form, titled in (("text", "what arrived\n"), ("markdown", "## Replicas that"), ("html", "<h2>Replicas that")):
+        said = run(monkeypatch, capsys, *scaled, "--format", form)
+        assert titled in said.out
+        assert f"{told['cost_usd']} in 1 day" in said.out
+    refused = run(monkeypatch, capsys, "simulate", plan, "--autoscale", "0.05")
+    assert (refused.code, "--arrivals week" in refused.err) == (2, True)
 
 
 def _trace(folder: Path, requests: int) -> Path:

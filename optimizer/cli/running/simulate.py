@@ -103,6 +103,15 @@ def simulate(
             help="How long that lasts; else what the scenario says, or a start of what can be rented again.",
         ),
     ] = None,
+    autoscale: Annotated[
+        float | None,
+        typer.Option(
+            min=0.05,
+            max=1.0,
+            help="Over --arrivals week or week:DAYS: replicas are added and removed by what arrived, so that this "
+            "share of what they sustain is used, late by their start; beside it the plan's own hours.",
+        ),
+    ] = None,
     output_format: Annotated[
         PageFormat,
         typer.Option(
@@ -144,6 +153,7 @@ def simulate(
             lose_region=lose_region,
             lose_spot=lose_spot,
             lost_minutes=lost_minutes,
+            autoscale=autoscale,
         )
     if output_format is PageFormat.HTML:
         write(calls.simulation_html(report, found), output)

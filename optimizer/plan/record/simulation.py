@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from optimizer.base.model import Strict
+from optimizer.plan.record.autoscaling import Autoscaling
 from optimizer.plan.record.fields import ByStatistic, Figure, Ms, UnitUsd, Usd
 
 Verdict = Literal["holds", "broken", "undecided"]
@@ -201,3 +202,6 @@ class Simulation(Strict):
     """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""
     rounds: tuple[SimulationRound, ...] = ()
     """Plans before this one that did not hold."""
+    autoscaling: Autoscaling | None = Field(default=None, exclude_if=operator.not_)
+    """Where a scaler adds and removes replicas by what arrived: all else is then of its replicas. Left out where the
+    plan's own hours have them."""

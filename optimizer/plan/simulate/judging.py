@@ -149,7 +149,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
+def asked_limits(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
     """Each limit of the workload: metric, statistic, ms."""
     limits: tuple[tuple[Metric, Latency | None], ...] = (
         ("ttft_ms", workload.slo.ttft_ms),
@@ -164,13 +164,13 @@ def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
 def within_all(workload: Workload, sample: ServedRequests) -> Flags:
     """(n,) whether a request keeps every limit at once."""
     kept = np.ones(len(sample.request_class), dtype=np.bool_)
-    for metric, _, limit_ms in _asked(workload):
+    for metric, _, limit_ms in asked_limits(workload):
         kept &= sample.latency_ms[metric] <= limit_ms
     return kept
 
 
 def limits_of(workload: Workload, sample: ServedRequests) -> Iterator[MeasuredLimit]:
-    for metric, statistic, limit_ms in _asked(workload):
+    for metric, statistic, limit_ms in asked_limits(workload):
         found = _measured(sample.latency_ms[metric], statistic)
         yield MeasuredLimit(
             metric=metric,

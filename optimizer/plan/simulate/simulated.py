@@ -17,6 +17,7 @@ from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_st
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import SimulatedDeployment, Simulation
 from optimizer.plan.simulate.arriving import Arrivals
+from optimizer.plan.simulate.autoscaling import ScaledWeek, autoscaling, scaled_weeks
 from optimizer.plan.simulate.judging import LIKELY, ServedRequests, all_hold, around_loss, judged, met_by, over_time
 from optimizer.plan.simulate.losing import Lost, SimulatedLoss, loss_in_words, lost_of, requests_through
 from optimizer.plan.simulate.servers import ServedWorkload, services
@@ -70,6 +71,7 @@ def simulated(
     router: Dealing | None = None,
     parts: int = 0,
     loss: SimulatedLoss | None = None,
+    autoscale: float | None = None,
 ) -> Simulation:
     """The plan under that load.
 
@@ -83,6 +85,8 @@ def simulated(
         router: What sends requests to replicas; as the policy says unless given.
         parts: Into how many parts of equal time what requests met is divided beside the whole.
         loss: What is lost of each workload at half of the time.
+        autoscale: Share of what replicas sustain at which a scaler aims that adds and removes them by what arrived, in
+            the days of a week; None where the plan's own hours have them.
     """
     days = None if arrivals is None else arrivals.days
     dealing = claim.policy.router if router is None else router
@@ -90,8 +94,9 @@ def simulated(
     if days is None:
         served = list(_by_arrivals(claim, confidence, dealing, luck, arrivals, requests, loss))
     else:
-        served = list(_by_hours(claim, confidence, dealing, luck, days))
+        served = list(_by_hours(claim, confidence, dealing, luck, days, autoscale))
     warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
+    scaled = [each.scaled for each in served if each.scaled is not None]
     classes = [item for each in served for item in judged(each.service, each.counted(warm_up))]
     as_asked = [each.service.workload for each in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
@@ -109,6 +114,7 @@ def simulated(
         classes=classes,
         deployments=[item for each in served for item in _deployments(each)],
         not_simulated=sorted(_not_simulated(claim, loss)),
+        autoscaling=autoscaling(claim, scaled, autoscale, warm_up) if autoscale and scaled else None,
         **(_told_over_time(claim, served, parts, warm_up) if parts else {}),
     )
 
@@ -134,7 +140,12 @@ def _told_over_time(claim: Claim, served: Sequence["_Served"], parts: int, warm_
             for each, lost, at_s in losing
             for phase in around_loss(each.service, each.requests, at_s, at_s + lost.lasts_s, each.span_s)
         ),
-        "costs": tuple(costs_of(claim, each.service.workload, each.requests.after(warm_up)) for each in served),
+        "costs": tuple(
+            costs_of(claim, each.service.workload, each.requests.after(warm_up))
+            for each in served
+            # of replicas that a scaler asks for the plan's cost is not that of a request
+            if each.scaled is None
+        ),
     }
 
 
@@ -147,12 +158,14 @@ class _Served:
         runs: One a seed.
         lost: What it lost.
         lost_from_s: From when on, after the first request.
+        scaled: Where a scaler has replicas there: what it asked for, beside the plan's own hours.
     """
 
     service: ServedWorkload
     runs: Sequence[tuple[Stream, Outcome]]
     lost: Lost | None = None
     lost_from_s: float = 0.0
+    scaled: ScaledWeek | None = None
 
     @cached_property
     def requests(self) -> ServedRequests:
@@ -194,9 +207,17 @@ def _by_arrivals(
         yield _Served(service, runs, None if loss is None else lost_of(claim, service, loss), half_s)
 
 
-def _by_hours(claim: Claim, confidence: float, router: Dealing, luck: Sequence[int], days: int) -> Iterator[_Served]:
+def _by_hours(
+    claim: Claim, confidence: float, router: Dealing, luck: Sequence[int], days: int, autoscale: float | None
+) -> Iterator[_Served]:
     """Every workload that replicas serve, over so many days."""
-    for number, week in enumerate(weeks(claim, confidence, days, router)):
+    asked = weeks(claim, confidence, days, router)
+    if autoscale is not None:
+        for scaled in scaled_weeks(claim, asked, router, luck, autoscale, MOST_REPLICAS):
+            met = [(each.stream, each.scaled) for each in scaled.seeds]
+            yield _Served(replace(scaled.week.service, router=router), met, scaled=scaled)
+        return
+    for number, week in enumerate(asked):
         runs = [served_week(week, router, MOST_REPLICAS, (seed, number)) for seed in luck]
         yield _Served(replace(week.service, router=router), runs)
 

@@ -157,6 +157,7 @@ def _simulate(asked: Asked) -> Simulation:
         lose_region=options.lose_region,
         lose_spot=options.lose_spot,
         lost_minutes=options.lost_minutes,
+        autoscale=options.autoscale,
     )
 
 

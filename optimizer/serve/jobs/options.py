@@ -97,6 +97,9 @@ class SimulateOptions(Limited):
     lost_minutes: float | None = Field(
         default=None, ge=0.1, le=10_000, description="How long it lasts; else as the scenario or the catalogs say."
     )
+    autoscale: float | None = Field(
+        default=None, ge=0.05, le=1, description="Over week:DAYS a scaler aims at this share of what replicas sustain."
+    )
 
     @property
     def brings_scenario(self) -> bool:
