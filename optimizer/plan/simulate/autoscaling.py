@@ -1,6 +1,6 @@
 """A week whose replicas follow what arrived, beside the plan's own schedule, which knew it: promises and money."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
@@ -209,30 +209,29 @@ def _costs(claim: Claim, weeks: Sequence[ScaledWeek], days: int) -> tuple[Decima
         planned += hourly_usd * Decimal(repr(hours))
         least = claim.policy.elastic.billed_hours(offer.provider)
         least_s = float(least * SECONDS_PER_HOUR) if least > 1 else 0.0
-        on_it = _placed_on(claim, purchase)
+        on_it = [d for d, holder, _ in claim.placed if holder is purchase]
         paid_s = [paid_seconds(_instances(weeks, seed, on_it), least_s) for seed in range(seeds)]
         scaled += hourly_usd * Decimal(repr(sum(paid_s) / seeds / SECONDS_PER_HOUR))
     return scaled, planned
 
 
-def _placed_on(claim: Claim, purchase: Purchase) -> Mapping[int, Deployment]:
-    """The deployments that instances of a purchase hold."""
-    return {id(d): d for d, holder, _ in claim.placed if holder is purchase}
+def _instances(weeks: Sequence[ScaledWeek], seed: int, on_it: Sequence[Deployment]) -> Ints:
+    """(J,) instances that hold the replicas of some deployments, filled GPU by GPU.
 
-
-def _instances(weeks: Sequence[ScaledWeek], seed: int, on_it: Mapping[int, Deployment]) -> Ints:
-    """(J,) instances that hold the replicas which are asked for, filled GPU by GPU."""
-    gpus, of_instance = np.zeros(weeks[0].seeds[seed].asked.shape[1]), 1
-    for d, asked in _asked_of(weeks, seed):
-        if id(d) in on_it:
-            gpus, of_instance = gpus + asked * d.gpus_per_replica, d.gpus_per_instance
+    Of those that stand by, which are never sent anything, there are as many as the plan has.
+    """
+    asked = {
+        id(d): counts
+        for each in weeks
+        for d, counts in zip(each.week.service.deployments, each.seeds[seed].asked, strict=True)
+    }
+    period, each_hour = weeks[0].week.period, int(SECONDS_PER_HOUR / EVERY_S)
+    gpus, of_instance = np.zeros(len(period) * each_hour), 1
+    for d in on_it:
+        standing_by = np.repeat([d.schedule[number].replicas for number in period], each_hour)
+        gpus, of_instance = gpus + asked.get(id(d), standing_by) * d.gpus_per_replica, d.gpus_per_instance
     instances: Ints = np.ceil(gpus / of_instance).astype(np.int64)
     return instances
-
-
-def _asked_of(weeks: Sequence[ScaledWeek], seed: int) -> Iterator[tuple[Deployment, Ints]]:
-    for each in weeks:
-        yield from zip(each.week.service.deployments, each.seeds[seed].asked, strict=True)
 
 
 def _planned_hours(claim: Claim, purchase: Purchase, days: int) -> float:
