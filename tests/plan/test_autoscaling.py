@@ -27,7 +27,7 @@ from optimizer.plan.simulate.minutes import broken_minutes
 from optimizer.plan.simulate.reacting import Scalable, asked_by_scaler, scalable, sent_to_what_is_there, timelines
 from optimizer.plan.simulate.servers import services
 from optimizer.plan.simulate.simulated import simulated
-from optimizer.plan.simulate.starting import Start
+from optimizer.plan.simulate.starting import ReplicaStart
 from optimizer.plan.simulate.week import requests_of_week, weeks
 from optimizer.plan.verify.claim import Claim
 
@@ -132,7 +132,7 @@ def two_deployments(fixed: tuple[int, int], home: list[int]) -> Scalable:
         home=np.array(home),
         first=np.maximum(np.array(fixed), 1),
         most=99,
-        starts=[Start(0.0, ""), Start(0.0, "")],
+        starts=[ReplicaStart(0.0, ""), ReplicaStart(0.0, "")],
     )
 
 
@@ -178,7 +178,7 @@ def _stream(arrived_s: Floats, request_class: Ints) -> Stream:
 
 def test_a_plan_with_workloads_that_are_never_empty_keeps_a_replica(few: Catalogs, bought: PlannedFleet) -> None:
     (week,) = weeks(Claim(asked(9.0), few, bought), 0.9, 1, "in_turn")
-    of = scalable(week, [bought.purchases[0]], [Start(0.0, "")])
+    of = scalable(week, [bought.purchases[0]], [ReplicaStart(0.0, "")])
     assert of.least.tolist() == [1]
     assert of.home.tolist() == [0]
     limited = week.service.workload.model_copy(update={"min_replicas": 3, "max_replicas": 5})

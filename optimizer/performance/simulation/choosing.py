@@ -20,7 +20,7 @@ MOST_TIMES: Final = 1.5
 """As many as the emptiest has, that the fullest may have; out of balance is what is beyond both."""
 
 
-class Choice(Protocol):
+class ReplicaChoice(Protocol):
     """What sends requests to replicas that stand side by side."""
 
     def choose(self, request: int, there: range, in_flight: Sequence[int]) -> int:

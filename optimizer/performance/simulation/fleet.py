@@ -14,7 +14,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.performance.simulation.arrivals import Stream
-from optimizer.performance.simulation.choosing import Choice, FewestInFlight, LongestPrefix
+from optimizer.performance.simulation.choosing import FewestInFlight, LongestPrefix, ReplicaChoice
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
 from optimizer.performance.simulation.dealing import KNOWING, Dealing, dealt, sent
 from optimizer.performance.simulation.failover import moved
@@ -143,7 +143,7 @@ class _Serving:
         parts = [turns == one for one in range(min(each.replicas, most_replicas))]
         return [(mine[p], served_requests(each.costs, self.stream, mine[p], cached, asked_s[p])) for p in parts]
 
-    def _choice(self, work: Work) -> Choice:
+    def _choice(self, work: Work) -> ReplicaChoice:
         """Who of the replicas of a deployment takes a request; of prompts that nobody knows none has the longest."""
         if self.router == "prefix_aware" and work.prefixes is not None:
             return LongestPrefix(work.prefixes.blocks)

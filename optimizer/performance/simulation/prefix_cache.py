@@ -79,41 +79,40 @@ class PrefixCache:
         for block in self.work.blocks[request]:
             held = holders.get(block, 0)
             holders[block] = held + 1
-            if not held and block in idle:
-                self.idle_bytes -= idle.pop(block)
+            if not held:
+                self.idle_bytes -= idle.pop(block, 0.0)
         self.trim(room_bytes)
         return found
 
     def release(self, request: int, answer_bytes: float) -> float:
         """A request gives up its blocks, which stay; what it held together with others, bytes."""
-        blocks, holders, shared = self.work.blocks[request], self.holders, 0
+        work, holders, idle = self.work, self.holders, self.idle
+        blocks = work.blocks[request]
         if answer_bytes > 0:
-            self._keep(-1 - request, answer_bytes)
-        for place in range(len(blocks) - 1, -1, -1):
-            block = blocks[place]
+            idle[-1 - request] = answer_bytes
+            self.idle_bytes += answer_bytes
+        whole_bytes, kept = work.block_tokens * work.token_bytes, 0
+        for block in reversed(blocks):
             others = holders[block] - 1
             if others:
                 holders[block] = others
-                shared += 1
             else:
                 del holders[block]
-                self._keep(block, self._tokens(request, place) * self.work.token_bytes)
-        return self._saved(request, shared)
+                idle[block] = whole_bytes
+                kept += 1
+        self.idle_bytes += kept * whole_bytes
+        if (last := blocks[-1]) in idle:
+            # the last one of a prompt may have fewer tokens
+            missing = len(blocks) * work.block_tokens - work.prompt_tokens[request]
+            idle[last] -= missing * work.token_bytes
+            self.idle_bytes -= missing * work.token_bytes
+        return self._saved(request, len(blocks) - kept)
 
     def trim(self, room_bytes: float) -> None:
         """Blocks that nobody holds are given up until the others fit."""
         idle = self.idle
         while idle and self.idle_bytes > room_bytes:
             self.idle_bytes -= idle.popitem(last=False)[1]
-
-    def _keep(self, block: int, held_bytes: float) -> None:
-        self.idle[block] = held_bytes
-        self.idle_bytes += held_bytes
-
-    def _tokens(self, request: int, place: int) -> int:
-        """Of a prompt's block at that place."""
-        block_tokens = self.work.block_tokens
-        return min(block_tokens, self.work.prompt_tokens[request] - place * block_tokens)
 
     def _saved(self, request: int, blocks: int) -> float:
         """Bytes of so many blocks at a prompt's beginning that others hold."""

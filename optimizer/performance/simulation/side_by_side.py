@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.performance.simulation.choosing import Choice
+from optimizer.performance.simulation.choosing import ReplicaChoice
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
 from optimizer.performance.simulation.outage import Outage, one_after_the_other
 from optimizer.performance.simulation.replica import Replica, Served
 
 
 def served_side_by_side(
-    costs: ReplicaCosts, asked_s: Floats, work: Work, replicas: int, choice: Choice, outage: Outage | None = None
+    costs: ReplicaCosts, asked_s: Floats, work: Work, replicas: int, choice: ReplicaChoice, outage: Outage | None = None
 ) -> list[tuple[Ints, Served]]:
     """What each replica makes of the requests that it is sent: their positions and what became of them.
 
@@ -45,7 +45,7 @@ class _Fleet:
     costs: ReplicaCosts
     work: Work
     replicas: list[Replica]
-    choice: Choice
+    choice: ReplicaChoice
     sent: list[list[int]] = field(init=False)
     """Of each replica, the requests that it has not finished before it was lost."""
     before: dict[int, tuple[list[int], Served]] = field(default_factory=dict)

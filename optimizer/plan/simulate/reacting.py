@@ -14,7 +14,7 @@ from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.dealing import Dealing, sent
 from optimizer.performance.simulation.scaling import Timeline, asked_for, looks, observed_per_s, serving
 from optimizer.plan.record.fleet import Deployment, Purchase
-from optimizer.plan.simulate.starting import Start
+from optimizer.plan.simulate.starting import ReplicaStart
 from optimizer.plan.simulate.week import Week
 
 
@@ -42,13 +42,13 @@ class Scalable:
     home: Ints
     first: Ints
     most: int
-    starts: Sequence[Start]
+    starts: Sequence[ReplicaStart]
 
 
 NO_LIMIT = 10**9
 
 
-def scalable(week: Week, purchases: Sequence[Purchase], starts: Sequence[Start]) -> Scalable:
+def scalable(week: Week, purchases: Sequence[Purchase], starts: Sequence[ReplicaStart]) -> Scalable:
     """What a scaler may do with a workload's deployments.
 
     Args:

@@ -14,17 +14,17 @@ STATED: Final = "as policy.elastic.start_up_minutes says"
 KNOWN: Final = "as catalogs/start_up.csv has it of a server with these weights"
 
 
-class Start(NamedTuple):
+class ReplicaStart(NamedTuple):
     """Of a replica: seconds, and in words how they are known."""
 
     seconds: float
     known: str
 
 
-def start_of(claim: Claim, d: Deployment, costs: ReplicaCosts) -> Start:
+def start_of(claim: Claim, d: Deployment, costs: ReplicaCosts) -> ReplicaStart:
     """What the policy says where it says something of its own, else what the catalogs know of such weights."""
     stated = claim.policy.elastic.start_up_minutes
     if stated != DEFAULT_START_UP_MINUTES:
-        return Start(stated * SECONDS_PER_MINUTE, STATED)
+        return ReplicaStart(stated * SECONDS_PER_MINUTE, STATED)
     weights_gb = float(memory_use(costs.setup).weights[0]) * d.gpus_per_replica / BYTES_PER_GB
-    return Start(start_seconds(claim.catalogs, claim.policy, d.engine, weights_gb), KNOWN)
+    return ReplicaStart(start_seconds(claim.catalogs, claim.policy, d.engine, weights_gb), KNOWN)
