@@ -86,6 +86,8 @@ def test_blocks_that_do_not_hold_their_prompts_are_refused(tmp_path: Path) -> No
         requests_of_trace(written(tmp_path, LINE, other))
     with pytest.raises(InputError, match="no requests"):
         requests_of_trace(_empty(tmp_path))
+    with pytest.raises(InputError, match=r"jsonl:2: .*tokens of a prompt or an answer is more"):
+        requests_of_trace(written(tmp_path, LINE, LINE | {"input_length": 1e12}))
     with pytest.raises(InputError, match="token counts below 1"):
         requests_of_trace(written(tmp_path, LINE | {"output_length": 0}))
 

@@ -20,6 +20,7 @@ from optimizer.performance.simulation.costs import ReplicaCosts, replica_costs
 from optimizer.performance.simulation.fleet import Server, serve_stream
 from optimizer.performance.simulation.outage import Outage, work_of
 from optimizer.performance.simulation.prefix_cache import PrefixCache, PrefixWork
+from optimizer.performance.simulation.prompts import attention_with
 from optimizer.performance.simulation.replica import Replica
 
 BLOCK = 512
@@ -140,6 +141,18 @@ def test_a_prompt_that_is_found_takes_what_the_physics_says_of_the_rest(costs: R
     alone = costs.work(2000 - found.cached_tokens, found.cached_tokens, np.full(3, 100)).first_token_s
     assert found.ttft_s == pytest.approx(alone)
     assert alone[1] < 0.7 * alone[0]
+
+
+@pytest.mark.parametrize("cached", [0, 1536, 1999])
+def test_what_is_computed_again_behind_a_prompt_is_charged_as_the_physics_says(
+    costs: ReplicaCosts, cached: int
+) -> None:
+    """A prompt of which one token is new was charged for the square of what was computed again."""
+    new, again = 2000 - cached, 500
+    alone, longer = (
+        costs.work(np.array([new + more]), np.array([cached]), np.array([10])).attention_s[0] for more in (0, again)
+    )
+    assert attention_with(again, new, cached) == pytest.approx(longer / alone)
 
 
 def run_of(costs: ReplicaCosts, stream: Stream) -> tuple[Replica, Floats]:

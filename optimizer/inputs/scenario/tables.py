@@ -120,8 +120,10 @@ def _trace(path: Path) -> pd.DataFrame:
     frame = trace_lines(path) if is_lines(path) else _numbers(path, TRACE_COLUMNS)
     if (frame[LENGTHS] < 1).any(axis=None):
         raise file_error(path, "token counts below 1", hint="drop rows without prompt or answer")
-    _check_largest(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer")
-    _check_largest(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds")
+    # below a table's heading, from the first line on where there is none
+    first_line = 1 if is_lines(path) else 2
+    _check_largest(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer", first_line)
+    _check_largest(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds", first_line)
     return frame.assign(arrived_at_s=frame["arrived_at_s"] - frame["arrived_at_s"].min())
 
 
@@ -141,12 +143,12 @@ def weekly_profile(path: Path) -> tuple[float, ...]:
     return rates
 
 
-def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: str) -> None:
+def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: str, first_line: int = 2) -> None:
     """Refuses a column with a figure that nobody means, at its row."""
     if values.max() > most:
         row: Any = values.idxmax()
         problem = f"{values.max():,.4g} {unit} is more than a scenario may have ({most:,.0f})"
-        raise file_error(path, problem, line=int(row) + 2)
+        raise file_error(path, problem, line=int(row) + first_line)
 
 
 def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:

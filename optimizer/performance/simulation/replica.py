@@ -18,7 +18,7 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
 from optimizer.performance.simulation.prefix_cache import PrefixCache
-from optimizer.performance.simulation.prompts import Prompt, share_of_square
+from optimizer.performance.simulation.prompts import Prompt, attention_with, share_of_square
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,10 @@ class Replica:
             if self.prefixes is not None:
                 self._find(self.prefixes, request, again)
             tokens = self.new_tokens[request] + again
-            attention = self.prompt_attention_s[request] * (tokens / self.new_tokens[request]) ** 2
-            self.prompts.append(Prompt(request, tokens, attention))
+            attention_s = self.prompt_attention_s[request]
+            if again:
+                attention_s *= attention_with(again, self.new_tokens[request], self.cached_tokens[request])
+            self.prompts.append(Prompt(request, tokens, attention_s))
 
     def _find(self, prefixes: PrefixCache, request: int, again: int) -> None:
         """A prompt starts: what of it is in memory need not be computed."""
