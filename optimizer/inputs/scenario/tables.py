@@ -111,7 +111,9 @@ def requests_of_trace(path: Path) -> TraceRequests:
         try:
             blocks = prompt_blocks(frame[BLOCKS].tolist(), prompt)
         except ValueError as error:
-            raise file_error(path, str(error), field=BLOCKS, hint="one for each block, the last full or not") from error
+            raise file_error(
+                path, str(error), field=BLOCKS, hint="one for each block, which names its tokens and all before them"
+            ) from error
     return TraceRequests(frame["arrived_at_s"].to_numpy(np.float64), prompt, answer, blocks)
 
 
