@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.demand import DAYS_PER_WEEK
 from optimizer.inputs.scenario.profile_lengths import lengths_of_profile
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import requests_of_trace
+from optimizer.performance.simulation.dealing import Dealing
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
@@ -52,10 +53,12 @@ def simulate(
     seeds: int = DEFAULT_SEEDS,
     lengths: str | None = None,
     by_chance: bool = False,
+    router: Dealing | None = None,
     lose_instance: bool = False,
     lose_region: str | None = None,
     lose_spot: bool = False,
     lost_minutes: float | None = None,
+    autoscale: float | None = None,
 ) -> Simulation:
     """Serves simulated requests with a plan, in the hours in which its replicas have most to do.
 
@@ -70,18 +73,24 @@ def simulate(
         seeds: How often the whole is repeated with other luck.
         lengths: The profile of the catalogs whose lengths requests have, instead of the scenario's.
         by_chance: Whether requests go to any replica at random, whatever the policy says.
+        router: What sends requests to replicas, whatever the policy says: what a policy may say, or `prefix_aware` to
+            the one that has most of a prompt, of traces that say the blocks of prompts.
         lose_instance: Whether an instance of each workload is lost at half of the time, until another has started; all
             promises are then those to requests that come meanwhile.
         lose_region: The same of all replicas in a region, by its name or with its provider before it.
         lose_spot: The same of all spot replicas of a workload in one provider's region, those that are sent most.
         lost_minutes: For how long; what the scenario says of it, or the start of a server, unless given.
+        autoscale: Over the days of a week, replicas are added and removed by what arrived, as Kubernetes' autoscaler
+            does it, so that this share of what they sustain is used; beside it the plan's own schedule, every replica
+            ready in time.
 
     Returns:
         What each class of requests meets, with intervals, and a verdict for each promise.
 
     Raises:
         InputError: there is no plan to simulate, no replicas in it, or none that would be lost; nobody says for how
-            long; a profile that nobody knows, beside a trace or for a workload of several classes.
+            long; a profile that nobody knows, beside a trace or for a workload of several classes; two routers, or one
+            that looks at prompts of which nobody knows the blocks.
     """
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
@@ -96,6 +105,9 @@ def simulate(
     if loss is not None and arrivals is not None and arrivals.days is not None:
         problem = "replicas are lost in the busiest hours, not in a week"
         raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "simulate one of the two")])
+    if autoscale is not None and (arrivals is None or arrivals.days is None):
+        problem = "the hours with most to do have always as many replicas"
+        raise InputError([Finding("--autoscale", 0, "", problem, "simulate days: --arrivals week or week:DAYS")])
     level = scenario.policy.confidence if confidence is None else confidence
     asked = scenario if lengths is None else _of_lengths(scenario, lengths, catalogs, arrivals)
     found = simulated(
@@ -104,11 +116,23 @@ def simulate(
         confidence=level,
         requests=requests,
         seeds=seeds,
-        by_chance=by_chance,
+        router=_dealing(by_chance, router, arrivals),
         parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
         loss=loss,
+        autoscale=autoscale,
     )
     return found.model_copy(update={"lengths": lengths})
+
+
+def _dealing(by_chance: bool, router: Dealing | None, arrivals: Arrivals | None) -> Dealing | None:
+    """What sends requests to replicas; None for what the policy says."""
+    if by_chance and router is not None:
+        raise InputError([Finding("--router", 0, "", "--by-chance says another", "give one of the two")])
+    if router == "prefix_aware" and (arrivals is None or arrivals.recorded is None or arrivals.recorded.blocks is None):
+        problem = "nobody knows what prompts have in common"
+        hint = "give a trace that says their blocks: --trace FILE.jsonl with hash_ids"
+        raise InputError([Finding("--router", 0, "prefix_aware", problem, hint)])
+    return "by_chance" if by_chance else router
 
 
 def _of_lengths(scenario: Scenario, name: str, catalogs: Catalogs, arrivals: Arrivals | None) -> Scenario:
@@ -183,7 +207,8 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
         text: `poisson`, `gamma:CV2` with CV2 the squared variation of the gaps, `ramp:FROM-TO` in multiples of the
             rate, `together:SECONDS` for requests that come at once every so many, `week:DAYS` for the scenario's own
             hours from Monday on, `week` for seven days of them, or `trace`.
-        trace: The file of a trace: arrived_at_s, input_tokens, output_tokens.
+        trace: The file of a trace: a table of arrived_at_s, input_tokens, output_tokens, or lines of JSON with
+            timestamp, input_length, output_length, and the blocks of prompts as hash_ids.
 
     Returns:
         What `simulate` takes; None where neither is given, which leaves it to the scenario.
@@ -194,8 +219,7 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
     if text == "trace" or trace is not None:
         if trace is None:
             raise InputError([Finding("--arrivals", 0, "", "trace needs a file", "name it with --trace FILE")])
-        arrived_s, prompt, answer = requests_of_trace(trace)
-        return Arrivals(recorded=Recorded(arrived_s, prompt, answer))
+        return Arrivals(recorded=Recorded(*requests_of_trace(trace)))
     if text is None:
         return None
     if text == "poisson":

@@ -64,6 +64,8 @@ def _sections(found: Simulation) -> Iterator[Section]:
     yield _what_broke(found)
     classes = Table(of_classes, tuple(_share(item) for item in found.classes))
     yield Section("What requests meet", tuple(_of_means(found)), table=classes)
+    yield _autoscaling(found)
+    yield _prefix_caches(found)
     of_parts = ("workload", ">minutes", ">requests", ">within all limits", ">TTFT p95", "within all limits")
     yield Section("Over time", table=Table(of_parts, tuple(_part(each) for each in found.over_time)))
     yield Section("Replicas", table=_replicas(found))
@@ -88,6 +90,55 @@ def _replicas(found: Simulation) -> Table:
     )
     figures = (">simulated", ">busy", ">requests running", ">waiting or read", ">sent back to the queue")
     return Table(("deployment", "provider", *figures), rows)
+
+
+def _autoscaling(found: Simulation) -> Section:
+    """What a scaler made of the week, and under it what the plan's own schedule does with the same requests."""
+    scaled = found.autoscaling
+    if scaled is None:
+        return Section("Replicas that follow what arrived")
+    days = f"{found.days} {'day' if found.days == 1 else 'days'}"
+    headings = ("workload", "replicas", ">within all limits", ">minutes broken", ">replica hours", ">most", ">starts")
+    rows = tuple(
+        (
+            each.workload,
+            who,
+            f"{run.share_within_limits:.2%}",
+            f"{run.broken_minutes:,.0f} of {each.minutes:,}",
+            f"{run.replica_hours:,.1f}",
+            f"{run.most_replicas:,}",
+            f"{run.starts:,.0f}",
+        )
+        for each in scaled.workloads
+        for who, run in (("by what arrived", each.scaled), ("the plan's hours, ready in time", each.planned))
+    )
+    lines = (
+        f"instances cost ${scaled.cost_usd:,.2f} in {days}; ${scaled.planned_cost_usd:,.2f} in the plan's hours",
+        *(
+            f"{each.workload}: a replica starts in {each.start_up_s:,.0f} s, {each.start_up}"
+            for each in scaled.workloads
+        ),
+        f"aims at {scaled.target:.0%} of what replicas sustain, {scaled.rule}",
+        "a minute is judged by its own requests: where a mean just keeps its limit, that of many minutes does not",
+    )
+    return Section("Replicas that follow what arrived", lines, Table(headings, rows))
+
+
+def _prefix_caches(found: Simulation) -> Section:
+    """What was found of prompts whose blocks a trace says, and how large the caches are that it was looked for in."""
+    headings = ("request class", ">of prompt tokens found", ">repeated in the trace", ">the plan counts on")
+    rows = tuple(
+        (_name(item), f"{one.found_share:.1%}", f"{one.repeated_share:.1%}", f"{one.planned_share:.1%}")
+        for item in found.classes
+        if (one := item.prefix_cache) is not None
+    )
+    sizes = (
+        f"{d.workload} on {d.gpu}: the KV cache of a replica holds {d.kv_cache_tokens:,} tokens, of what runs and, in "
+        "what that leaves, of prompts that may be found again"
+        for d in found.deployments
+        if d.kv_cache_tokens is not None
+    )
+    return Section("Prefix caches", tuple(sizes), Table(headings, rows))
 
 
 def _loss(found: Simulation) -> Section:
@@ -138,6 +189,12 @@ def _of_means(found: Simulation) -> Iterator[str]:
     """Why a promise may hold that many requests are outside of."""
     if any(limit.statistic == MEAN for item in found.classes for limit in item.limits):
         yield "a limit on a mean is held against each request here: some are outside it where the mean keeps it"
+
+
+def _blocks(found: Simulation) -> Iterator[str]:
+    """What of prompts is found, and what is not."""
+    if any(item.prefix_cache is not None for item in found.classes):
+        yield "prompts are found by their blocks in the cache of the replica that they go to, answers never"
 
 
 def _name(item: SimulatedClass) -> str:
@@ -217,8 +274,13 @@ def _how(found: Simulation) -> tuple[str, ...]:
     hours = "the hours in which each workload's replicas have most to do"
     if found.days is not None:
         hours = "from Monday on, replicas that are started serve when the policy's start-up has passed"
+    if found.autoscaling is not None:
+        hours = "from Monday on, replicas are there that a scaler asked for as long ago as their start takes"
     return (
         f"{steps}; {hours}; {found.seeds} {'seed' if found.seeds == 1 else 'seeds'}",
-        "requests go to deployments in the plan's shares",
+        "requests go to deployments in the plan's shares"
+        if found.autoscaling is None
+        else "requests go to deployments by what the replicas that are there sustain",
+        *_blocks(found),
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

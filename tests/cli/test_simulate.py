@@ -125,6 +125,20 @@ policy: {{gpus: {{allow: [l40s]}}, precisions: [fp8], elastic: {{start_up_minute
     too_much = run(monkeypatch, capsys, "simulate", plan, "--arrivals", "week:1", "--lose-instance")
     assert too_much.code == 2
     assert "simulate one of the two" in too_much.err
+    scaled = ("simulate", plan, "--arrivals", "week:1", "--autoscale", "0.05")
+    told = json.loads(run(monkeypatch, capsys, *scaled, "--format", "json").out)["autoscaling"]
+    assert told["target"] == 0.05
+    (workload,) = told["workloads"]
+    assert (workload["start_up_s"], workload["minutes"]) == (720, 1440)
+    assert workload["scaled"]["most_replicas"] > workload["planned"]["most_replicas"]
+    assert float(told["cost_usd"]) > float(told["planned_cost_usd"]) > 0
+    assert "autoscaling" not in found
+    for form, titled in (("text", "what arrived\n"), ("markdown", "## Replicas that"), ("html", "<h2>Replicas that")):
+        said = run(monkeypatch, capsys, *scaled, "--format", form)
+        assert titled in said.out
+        assert f"{told['cost_usd']} in 1 day" in said.out
+    refused = run(monkeypatch, capsys, "simulate", plan, "--autoscale", "0.05")
+    assert (refused.code, "--arrivals week" in refused.err) == (2, True)
 
 
 def _trace(folder: Path, requests: int) -> Path:
@@ -160,3 +174,49 @@ def test_there_is_nothing_to_simulate_where_there_is_no_plan(
     refused = run(monkeypatch, capsys, "simulate", "infeasible-latency")
     assert refused.code == 2
     assert "no plan to simulate" in refused.err
+
+
+def test_prompts_whose_blocks_a_trace_says_are_found_as_far_as_they_fit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A hundred people ask in turn, each time with all of their earlier prompt and a block more."""
+    plan = str(tmp_path / "plan.json")
+    assert run(monkeypatch, capsys, "plan", "ci-gate", "--format", "json", "--output", plan).code == 0
+    blocks = [[100 * person + block for block in range(turn)] for turn in range(1, 5) for person in range(100)]
+    lines = [
+        {"timestamp": 2000 * n, "input_length": 512 * len(each), "output_length": 50, "hash_ids": each}
+        for n, each in enumerate(blocks)
+    ]
+    trace, unknown = tmp_path / "t.jsonl", tmp_path / "unknown.jsonl"
+    trace.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    for each in lines:
+        del each["hash_ids"]
+    unknown.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    found, blind = (
+        json.loads(run(monkeypatch, capsys, "simulate", plan, "--trace", str(each), "--format", "json").out)
+        for each in (trace, unknown)
+    )
+    (of_class,), (of_blind,) = found["classes"], blind["classes"]
+    shares = of_class["prefix_cache"]
+    # a tenth of the time is left out: 40 prompts of one block
+    assert shares["repeated_share"] == pytest.approx((1 + 2 + 3) * 100 / ((1 + 2 + 3 + 4) * 100 - 40), rel=0.01)
+    assert shares["found_share"] <= shares["repeated_share"]
+    assert shares["planned_share"] == 0
+    assert found["deployments"][0]["kv_cache_tokens"] > 10_000
+    assert of_class["ttft_ms"]["mean"] < of_blind["ttft_ms"]["mean"]
+    assert "prefix_cache" not in of_blind
+    assert "kv_cache_tokens" not in blind["deployments"][0]
+    for form, titled in (("text", "Prefix caches\n"), ("markdown", "## Prefix caches"), ("html", "<h2>Prefix caches")):
+        said = run(monkeypatch, capsys, "simulate", plan, "--trace", str(trace), "--format", form).out
+        assert titled in said
+        assert f"{shares['found_share']:.1%}" in said
+    assert "Prefix caches" not in run(monkeypatch, capsys, "simulate", plan, "--trace", str(unknown)).out
+    aware = ("simulate", plan, "--router", "prefix_aware")
+    assert run(monkeypatch, capsys, *aware, "--trace", str(trace)).code == 0
+    for option, said in (
+        ((), "nobody knows what prompts have in common"),
+        (("--trace", str(unknown)), "nobody knows what prompts have in common"),
+        (("--trace", str(trace), "--by-chance"), "--by-chance says another"),
+    ):
+        refused = run(monkeypatch, capsys, *aware, *option)
+        assert (refused.code, said in " ".join(refused.err.split())) == (2, True), refused.err

@@ -65,7 +65,7 @@ def test_a_plan_is_simulated_as_its_policy_routes(
 
 def test_what_does_in_turn_does_not_do_by_chance(fleets: dict[Router, PlannedFleet], catalogs: Catalogs) -> None:
     claim = Claim(question("in_turn"), catalogs, fleets["in_turn"])
-    found = simulated(claim, None, confidence=0.9, requests=20_000, seeds=1, by_chance=True)
+    found = simulated(claim, None, confidence=0.9, requests=20_000, seeds=1, router="by_chance")
     assert found.arrivals.endswith("by chance")
     assert found.holds is False
 

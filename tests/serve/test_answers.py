@@ -59,8 +59,10 @@ def test_a_plan_is_simulated_as_its_file_is(
 ) -> None:
     file = tmp_path / "plan.json"
     file.write_text(as_json(planned("ci-gate")), encoding="utf-8")
-    typed = optimizer("simulate", str(file), "--requests", "500", "--format", "json")
-    question = JobQuestion.of("simulate", "", {"plan": json.loads(file.read_text()), "requests": 500})
+    how = ("--requests", "500", "--router", "least_loaded")
+    typed = optimizer("simulate", str(file), *how, "--format", "json")
+    options = {"requests": 500, "router": "least_loaded"}
+    question = JobQuestion.of("simulate", "", {"plan": json.loads(file.read_text()), **options})
     answer = answered(question, Held(catalogs, 8.0), lambda _: None)
     assert (int(answer.exit_code), answer.content.decode()) == (typed.code, typed.out)
     broken = JobQuestion.of("simulate", "", {"plan": {"schema_version": 0}})

@@ -33,6 +33,15 @@ class PageFormat(StrEnum):
     HTML = "html"
 
 
+class Router(StrEnum):
+    """What sends requests to replicas."""
+
+    IN_TURN = "in_turn"
+    BY_CHANCE = "by_chance"
+    LEAST_LOADED = "least_loaded"
+    PREFIX_AWARE = "prefix_aware"
+
+
 def simulate(
     plan: Annotated[str, typer.Argument(help="A plan (JSON), a scenario, or the name of a shipped scenario.")],
     arrivals: Annotated[
@@ -44,7 +53,11 @@ def simulate(
         ),
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option(help="A CSV file of requests: arrived_at_s, input_tokens, output_tokens.")
+        Path | None,
+        typer.Option(
+            help="Requests: a CSV file (arrived_at_s, input_tokens, output_tokens), or lines of JSON (.jsonl: "
+            "timestamp in ms, input_length, output_length) whose hash_ids say what prefix caches may find."
+        ),
     ] = None,
     lengths: Annotated[
         str | None,
@@ -61,6 +74,13 @@ def simulate(
     by_chance: Annotated[
         bool, typer.Option("--by-chance", help="Requests go to any replica at random, whatever policy.router says.")
     ] = False,
+    router: Annotated[
+        Router | None,
+        typer.Option(
+            help="What sends requests to replicas, whatever policy.router says; prefix_aware, to the one that was sent "
+            "most of the prompt, of a trace with hash_ids."
+        ),
+    ] = None,
     lose_instance: Annotated[
         bool,
         typer.Option(
@@ -81,6 +101,15 @@ def simulate(
             min=0.1,
             max=10_000,
             help="How long that lasts; else what the scenario says, or a start of what can be rented again.",
+        ),
+    ] = None,
+    autoscale: Annotated[
+        float | None,
+        typer.Option(
+            min=0.05,
+            max=1.0,
+            help="Over --arrivals week or week:DAYS: replicas are added and removed by what arrived, so that this "
+            "share of what they sustain is used, late by their start; beside it the plan's own hours.",
         ),
     ] = None,
     output_format: Annotated[
@@ -119,10 +148,12 @@ def simulate(
             seeds=seeds,
             lengths=lengths,
             by_chance=by_chance,
+            router=None if router is None else router.value,
             lose_instance=lose_instance,
             lose_region=lose_region,
             lose_spot=lose_spot,
             lost_minutes=lost_minutes,
+            autoscale=autoscale,
         )
     if output_format is PageFormat.HTML:
         write(calls.simulation_html(report, found), output)

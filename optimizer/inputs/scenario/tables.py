@@ -4,7 +4,7 @@ import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,11 @@ from optimizer.base.files import read_bytes
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess
 from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
+from optimizer.inputs.scenario.prompt_blocks import PromptBlocks, prompt_blocks
 from optimizer.inputs.scenario.scenario import RequestClass
 from optimizer.inputs.scenario.trace_arrivals import critical_scale_s, squared_variation, step_of_times_s
 from optimizer.inputs.scenario.trace_lengths import class_of_lengths
+from optimizer.inputs.scenario.trace_lines import BLOCKS, is_lines, trace_lines
 
 PEAK_WINDOW_S = 60.0
 LENGTHS = ["input_tokens", "output_tokens"]
@@ -86,24 +88,44 @@ def _whole_seconds(last_s: float) -> float:
     return max(1.0, math.ceil(last_s))
 
 
-def requests_of_trace(path: Path) -> tuple[Floats, Ints, Ints]:
-    """Seconds from the first request, prompt and answer tokens of every request of a trace, (N,) each, in time order.
+class TraceRequests(NamedTuple):
+    """Requests of a trace in time order, (N,) each: seconds from the first of them, lengths, and the blocks of their
+    prompts where the trace says them."""
+
+    arrived_s: Floats
+    input_tokens: Ints
+    output_tokens: Ints
+    blocks: PromptBlocks | None
+
+
+def requests_of_trace(path: Path) -> TraceRequests:
+    """Every request of a trace.
 
     Raises:
-        InputError: as `demand_of_trace`.
+        InputError: as `demand_of_trace`, or blocks of prompts that do not hold them.
     """
     frame = _trace(path).sort_values("arrived_at_s", kind="stable")
     prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
-    return frame["arrived_at_s"].to_numpy(np.float64), prompt, answer
+    blocks = None
+    if BLOCKS in frame.columns:
+        try:
+            blocks = prompt_blocks(frame[BLOCKS].tolist(), prompt)
+        except ValueError as error:
+            raise file_error(
+                path, str(error), field=BLOCKS, hint="one for each block, which names its tokens and all before them"
+            ) from error
+    return TraceRequests(frame["arrived_at_s"].to_numpy(np.float64), prompt, answer, blocks)
 
 
 def _trace(path: Path) -> pd.DataFrame:
     """The requests of a trace, the first of them at 0 s."""
-    frame = _numbers(path, TRACE_COLUMNS)
+    frame = trace_lines(path) if is_lines(path) else _numbers(path, TRACE_COLUMNS)
     if (frame[LENGTHS] < 1).any(axis=None):
         raise file_error(path, "token counts below 1", hint="drop rows without prompt or answer")
-    _check_largest(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer")
-    _check_largest(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds")
+    # below a table's heading, from the first line on where there is none
+    first_line = 1 if is_lines(path) else 2
+    _check_largest(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer", first_line)
+    _check_largest(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds", first_line)
     return frame.assign(arrived_at_s=frame["arrived_at_s"] - frame["arrived_at_s"].min())
 
 
@@ -123,12 +145,12 @@ def weekly_profile(path: Path) -> tuple[float, ...]:
     return rates
 
 
-def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: str) -> None:
+def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: str, first_line: int = 2) -> None:
     """Refuses a column with a figure that nobody means, at its row."""
     if values.max() > most:
         row: Any = values.idxmax()
         problem = f"{values.max():,.4g} {unit} is more than a scenario may have ({most:,.0f})"
-        raise file_error(path, problem, line=int(row) + 2)
+        raise file_error(path, problem, line=int(row) + first_line)
 
 
 def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.inputs.scenario.prompt_blocks import PromptBlocks
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class Stream:
     """Index into the workload's classes."""
     input_tokens: Ints
     output_tokens: Ints
+    blocks: PromptBlocks | None = None
+    """Of the prompts, where a trace says them."""
 
     @property
     def requests(self) -> int:
@@ -113,11 +116,21 @@ def drawn_at(rng: np.random.Generator, classes: Classes, arrived_s: Floats) -> S
     return Stream(arrived_s, drawn, prompt, answer)
 
 
-def trace(classes: Classes, arrived_s: Floats, input_tokens: Ints, output_tokens: Ints) -> Stream:
-    """Recorded requests as they came; each counts to the class that is nearest to it in lengths, by ratio."""
+def trace(
+    classes: Classes,
+    arrived_s: Floats,
+    input_tokens: Ints,
+    output_tokens: Ints,
+    blocks: PromptBlocks | None = None,
+) -> Stream:
+    """Recorded requests as they came; each counts to the class that is nearest to it in lengths, by ratio.
+
+    Those whose blocks are known are in the order of arrival.
+    """
     order = np.argsort(arrived_s, kind="stable")
     own = np.log(np.column_stack([input_tokens, output_tokens])[order])
     near = np.log(np.column_stack([classes.input_tokens, classes.output_tokens]))
     # (request, class) distance of lengths
     distance = np.sum((own[:, None, :] - near[None, :, :]) ** 2, axis=2)
-    return Stream(arrived_s[order], np.argmin(distance, axis=1), input_tokens[order], output_tokens[order])
+    recorded = (input_tokens[order], output_tokens[order], None if blocks is None else blocks.of(order))
+    return Stream(arrived_s[order], np.argmin(distance, axis=1), *recorded)

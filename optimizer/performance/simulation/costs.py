@@ -10,13 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.performance.physics.memory import cache_copies, kv_bytes_per_sequence, memory_use
+from optimizer.inputs.scenario.prompt_blocks import PromptBlocks
+from optimizer.performance.physics.memory import (
+    cache_copies,
+    kv_bytes_per_sequence,
+    kv_bytes_per_token,
+    memory_use,
+)
 from optimizer.performance.physics.roofline import decode_attention_seconds, prefill_attention_seconds
 from optimizer.performance.physics.setup import Setup
 from optimizer.performance.physics.step import first_token_seconds, prefill_seconds, step_costs
+from optimizer.performance.simulation.prefix_cache import PrefixWork
 
 CONTEXTS = 256
 """Points of the table of attention over context; between two of them it is a line."""
+ROWS_AT_ONCE = 1 << 18
+"""Prompts whose costs are computed together, so that traces of small blocks take little memory."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class Work:
         first_token_s: (N,) from the start of the prompt alone on an idle replica to its first token.
         start_bytes: (N,) of KV cache a GPU holds once the prompt is read.
         growth_bytes: (N,) by which that grows with every token answered.
+        prefixes: What of it a prefix cache saves, by the blocks of the prompts; None where the share is given.
     """
 
     new_tokens: Ints
@@ -53,6 +63,7 @@ class Work:
     first_token_s: Floats
     start_bytes: Floats
     growth_bytes: Floats
+    prefixes: PrefixWork | None = None
 
 
 @dataclass(frozen=True)
@@ -131,15 +142,49 @@ class ReplicaCosts:
         kept = (2 * self.setup.constants["kv_growth_share"][:, None] - 1) * answer
         start = kv_bytes_per_sequence(self.setup, new + cached + kept)[0]
         whole = kv_bytes_per_sequence(self.setup, new + cached + answer)[0]
-        prefill = prefill_seconds(self.setup, new, cached, np.ones_like(new))
+        attention_s, first_token_s = self._prompts(new, cached)
         return Work(
             new_tokens=np.asarray(new_tokens),
             cached_tokens=np.asarray(cached_tokens),
             output_tokens=np.asarray(output_tokens),
-            attention_s=self.slowdown.prefill * prefill_attention_seconds(self.setup, new, cached)[0],
-            first_token_s=self.slowdown.first_token * first_token_seconds(self.setup, prefill)[0],
+            attention_s=attention_s,
+            first_token_s=first_token_s,
             start_bytes=start,
             growth_bytes=(whole - start) / answer[0],
+        )
+
+    def prefixes(self, input_tokens: Ints, blocks: PromptBlocks) -> PrefixWork:
+        """What prompts of these lengths, (N,), ask by how many of their blocks a prefix cache holds."""
+        counts = blocks.repeated + 1
+        first = np.cumsum(counts) - counts
+        # (row,) -> a prompt and how many of its blocks are found
+        prompt = np.repeat(np.arange(len(counts)), counts)
+        tokens = input_tokens[prompt]
+        cached = np.minimum((np.arange(len(prompt)) - first[prompt]) * blocks.block_tokens, tokens - 1)
+        parts = [slice(at, at + ROWS_AT_ONCE) for at in range(0, max(len(prompt), 1), ROWS_AT_ONCE)]
+        found = [self._prompts(*((each[part][None, :]) for each in (tokens - cached, cached))) for part in parts]
+        attention_s, first_token_s = (np.concatenate(each) for each in zip(*found, strict=True))
+        longest = float(self.setup.network.max_context[0])
+        ends = kv_bytes_per_sequence(self.setup, np.array([[longest - 1, longest]]))[0]
+        return PrefixWork(
+            block_tokens=blocks.block_tokens,
+            blocks=blocks.each(),
+            prompt_tokens=input_tokens.tolist(),
+            first_row=first.tolist(),
+            attention_s=attention_s.tolist(),
+            first_token_s=first_token_s.tolist(),
+            most_found=blocks.repeated.tolist(),
+            token_bytes=float(kv_bytes_per_token(self.setup)[0]),
+            shared_bytes=float(ends[1] - ends[0]),
+        )
+
+    def _prompts(self, new: Floats, cached: Floats) -> tuple[Floats, Floats]:
+        """(N,) attention over prompts, (1, N), and the time of each alone to its first token."""
+        new, cached = np.asarray(new, np.float64), np.asarray(cached, np.float64)
+        prefill = prefill_seconds(self.setup, new, cached, np.ones_like(new))
+        return (
+            self.slowdown.prefill * prefill_attention_seconds(self.setup, new, cached)[0],
+            self.slowdown.first_token * first_token_seconds(self.setup, prefill)[0],
         )
 
 

@@ -1,12 +1,19 @@
 """To which deployment, and to which of its replicas, each request goes: in turn, by chance, or where fewest are."""
 
+from typing import Final, Literal
+
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.inputs.scenario.policy import DEALING, Router
+from optimizer.inputs.scenario.policy import Router
+
+Dealing = Router | Literal["prefix_aware"]
+"""What sends requests to replicas in a simulation: what a policy may say, or to the one that has most of the prompt."""
+KNOWING: Final[tuple[Dealing, ...]] = ("least_loaded", "prefix_aware")
+"""Those that know what replicas have to do, which are simulated side by side."""
 
 
-def sent(rng: np.random.Generator, router: Router, request_class: Ints, rate_per_s: Floats) -> Ints:
+def sent(rng: np.random.Generator, router: Dealing, request_class: Ints, rate_per_s: Floats) -> Ints:
     """(N,) the deployment that each request goes to, in the shares that the plan sends of its class.
 
     Args:
@@ -17,7 +24,7 @@ def sent(rng: np.random.Generator, router: Router, request_class: Ints, rate_per
     """
     # of a class that nobody sends nothing
     whole = np.maximum(rate_per_s.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    if router in DEALING:
+    if router != "by_chance":
         return _in_weighted_turn(request_class, rate_per_s / whole)
     share = np.cumsum(rate_per_s, axis=1) / whole
     chosen: Ints = np.sum(rng.random(len(request_class))[:, None] >= share[request_class], axis=1)

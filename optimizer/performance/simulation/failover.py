@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.simulation.arrivals import Stream
-from optimizer.performance.simulation.dealing import sent
+from optimizer.performance.simulation.dealing import Dealing, sent
 from optimizer.performance.simulation.outage import Outage, before_loss
 from optimizer.performance.simulation.replica import Served
 
@@ -38,7 +37,7 @@ class Moved:
 
 def moved(
     rng: np.random.Generator,
-    router: Router,
+    router: Dealing,
     stream: Stream,
     server: Ints,
     left_per_s: Floats,

@@ -13,12 +13,11 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.simulation.arrivals import Stream
-from optimizer.performance.simulation.costs import ReplicaCosts
-from optimizer.performance.simulation.dealing import dealt, sent
+from optimizer.performance.simulation.choosing import FewestInFlight, LongestPrefix, ReplicaChoice
+from optimizer.performance.simulation.costs import ReplicaCosts, Work
+from optimizer.performance.simulation.dealing import KNOWING, Dealing, dealt, sent
 from optimizer.performance.simulation.failover import moved
-from optimizer.performance.simulation.fewest import served_by_fewest
 from optimizer.performance.simulation.outage import (
     Outage,
     one_after_the_other,
@@ -27,6 +26,7 @@ from optimizer.performance.simulation.outage import (
     work_of,
 )
 from optimizer.performance.simulation.replica import Served
+from optimizer.performance.simulation.side_by_side import served_side_by_side
 
 NO_OUTAGES: Final[Mapping[int, Outage]] = MappingProxyType({})
 
@@ -55,6 +55,7 @@ class Outcome:
         server: Which deployment served it.
         ttft_s, e2e_s: From its arrival; infinite where it never fits.
         tpot_s: Between its tokens; 0 for an answer of one token.
+        cached_tokens: Of its prompt, in the prefix cache.
         replicas: What each replica that was looked at did, by deployment.
     """
 
@@ -63,6 +64,7 @@ class Outcome:
     ttft_s: Floats
     tpot_s: Floats
     e2e_s: Floats
+    cached_tokens: Ints
     replicas: Sequence[Sequence[Served]]
 
 
@@ -73,7 +75,7 @@ def serve_stream(
     cached_input_share: float,
     most_replicas: int,
     *,
-    router: Router = "by_chance",
+    router: Dealing = "by_chance",
     outages: Mapping[int, Outage] = NO_OUTAGES,
     left_per_s: Floats | None = None,
 ) -> Outcome:
@@ -119,7 +121,7 @@ class _Serving:
     stream: Stream
     servers: Sequence[Server]
     cached_input_share: float
-    router: Router
+    router: Dealing
     asked_s: Floats
 
     def by_all(self, number: int, mine: Ints) -> list[tuple[Ints, Served]]:
@@ -131,15 +133,21 @@ class _Serving:
         mine = mine[np.argsort(self.asked_s[mine], kind="stable")]
         each, asked_s, cached = self.servers[number], self.asked_s[mine], self.cached_input_share
         chance = self.rng if self.router == "by_chance" else None
-        if self.router == "least_loaded":
+        if self.router in KNOWING:
             work = work_of(each.costs, self.stream, mine, cached)
-            found = served_by_fewest(each.costs, asked_s, work, each.replicas, lost)
+            found = served_side_by_side(each.costs, asked_s, work, each.replicas, self._choice(work), lost)
             return [(mine[positions], one) for positions, one in found]
         if lost is not None:
             return served_through(each.costs, self.stream, mine, asked_s, each.replicas, cached, lost, chance)
         turns = dealt(np.ones(len(mine), dtype=np.bool_), np.arange(each.replicas), chance)
         parts = [turns == one for one in range(min(each.replicas, most_replicas))]
         return [(mine[p], served_requests(each.costs, self.stream, mine[p], cached, asked_s[p])) for p in parts]
+
+    def _choice(self, work: Work) -> ReplicaChoice:
+        """Who of the replicas of a deployment takes a request; of prompts that nobody knows none has the longest."""
+        if self.router == "prefix_aware" and work.prefixes is not None:
+            return LongestPrefix(work.prefixes.blocks)
+        return FewestInFlight()
 
 
 def _joined(early: tuple[Ints, Served], late: tuple[Ints, Served]) -> tuple[Ints, Served]:
@@ -156,7 +164,7 @@ def outcome_of(
     for number, done in enumerate(served):
         kept = fewest * replicas[number] / len(done)
         parts += [_latencies(stream, requests, one, number, kept) for requests, one in done]
-    request, owner, ttft, tpot, e2e = (np.concatenate(column) for column in zip(*parts, strict=True))
+    request, owner, ttft, tpot, e2e, cached = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(request, kind="stable")
     return Outcome(
         request[order],
@@ -164,13 +172,14 @@ def outcome_of(
         ttft[order],
         tpot[order],
         e2e[order],
+        cached[order],
         [[one for _, one in done] for done in served],
     )
 
 
 def _latencies(
     stream: Stream, requests: Ints, done: Served, server: int, kept: float
-) -> tuple[Ints, Ints, Floats, Floats, Floats]:
+) -> tuple[Ints, Ints, Floats, Floats, Floats, Ints]:
     """The columns of an outcome for one replica.
 
     Only the share `kept` of its requests counts, evenly spread, so that a deployment of which few replicas are looked
@@ -188,4 +197,5 @@ def _latencies(
         first - arrived,
         np.where(fits, decoding / np.maximum(answer - 1, 1), np.inf),
         finished - arrived,
+        done.cached_tokens[counts],
     )

@@ -4,7 +4,7 @@ What a lost replica had not finished is asked again at the moment of the loss, o
 it waits until they are back, as all waits that comes meanwhile. Latencies count from the first time it was asked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def served_requests(
         costs: The replica.
         stream: All requests.
         requests: (n,) positions of those that it serves, in the order in which they are asked.
-        cached_input_share: Of every prompt, in the prefix cache.
+        cached_input_share: Of every prompt, in the prefix cache, where the stream does not know their blocks.
         asked_s: (n,) when they are asked of this replica; when they arrive unless given.
     """
     at_s = stream.arrived_s[requests] if asked_s is None else asked_s
@@ -46,8 +46,12 @@ def served_requests(
 
 
 def work_of(costs: ReplicaCosts, stream: Stream, requests: Ints, cached_input_share: float) -> Work:
-    """What some requests of a stream ask of a replica, with that share of every prompt in its prefix cache."""
+    """What some requests of a stream ask of a replica, with that share of every prompt in its prefix cache; where their
+    blocks are known, with what it finds of them."""
     prompt = stream.input_tokens[requests]
+    if stream.blocks is not None:
+        work = costs.work(prompt, np.zeros_like(prompt), stream.output_tokens[requests])
+        return replace(work, prefixes=costs.prefixes(prompt, stream.blocks.of(requests)))
     cached = np.minimum((prompt * cached_input_share).astype(np.int64), prompt - 1)
     return costs.work(prompt - cached, cached, stream.output_tokens[requests])
 
@@ -105,7 +109,12 @@ def served_through(
 def before_loss(requests: Ints, done: Served, outage: Outage) -> tuple[Ints, Served]:
     """What a replica finished of its requests before it was lost."""
     in_time: Flags = done.finished_s <= outage.from_s
-    kept = Served(done.first_token_s[in_time], done.finished_s[in_time], done.preempted, done.busy_s, done.sequence_s)
+    kept = replace(
+        done,
+        first_token_s=done.first_token_s[in_time],
+        finished_s=done.finished_s[in_time],
+        cached_tokens=done.cached_tokens[in_time],
+    )
     return requests[in_time], kept
 
 
@@ -114,6 +123,7 @@ def one_after_the_other(before: Served, after: Served) -> Served:
     return Served(
         np.concatenate([before.first_token_s, after.first_token_s]),
         np.concatenate([before.finished_s, after.finished_s]),
+        np.concatenate([before.cached_tokens, after.cached_tokens]),
         before.preempted + after.preempted,
         before.busy_s + after.busy_s,
         before.sequence_s + after.sequence_s,

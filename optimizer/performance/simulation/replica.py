@@ -5,7 +5,8 @@ prompt starts when its KV cache fits and the engine runs fewer sequences than it
 is constant until the next arrival, the next finished answer or a full cache, and all decode steps up to there are one
 jump; so are the steps that one long prompt fills by itself. A full cache takes the sequence that was admitted last
 back to the queue, where it is computed again: the scheduler of vLLM,
-https://docs.vllm.ai/en/stable/configuration/optimization.html (preemption).
+https://docs.vllm.ai/en/stable/configuration/optimization.html (preemption). Of prompts whose blocks are known only what
+the prefix cache does not hold is computed.
 """
 
 from collections import deque
@@ -16,6 +17,8 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
+from optimizer.performance.simulation.prefix_cache import PrefixCache
+from optimizer.performance.simulation.prompts import Prompt, attention_with, share_of_square
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Served:
     Attributes:
         first_token_s: (N,) on the clock of the arrivals; infinite for a request that never fits.
         finished_s: (N,) the last token.
+        cached_tokens: (N,) of the prompt that were in the prefix cache.
         preempted: How often a running sequence was taken back to the queue.
         busy_s: Seconds in which the engine ran steps.
         sequence_s: Running sequences added up over time.
@@ -32,6 +36,7 @@ class Served:
 
     first_token_s: Floats
     finished_s: Floats
+    cached_tokens: Ints
     preempted: int
     busy_s: float
     sequence_s: float
@@ -51,19 +56,9 @@ def serve(costs: ReplicaCosts, arrived_s: Floats, work: Work, *, by_single_steps
     return replica.served(np.arange(len(arrived_s)))
 
 
-@dataclass
-class _Prompt:
-    """A prompt on its way through the engine: how many of its tokens are computed, of how many."""
-
-    request: int
-    tokens: int
-    attention_s: float
-    computed: int = 0
-
-
-@dataclass
+@dataclass(slots=True)
 class Replica:
-    """The state between two steps.
+    """The state between two steps, in slots, since every event reads and writes most of it.
 
     `step` counts decode steps, so that a running sequence is known by the step in which it ends. Requests arrive at
     the times that are given, or are handed over one by one with `take`.
@@ -79,7 +74,7 @@ class Replica:
     step: int = 0
     next_arrival: int = 0
     queue: deque[int] = field(default_factory=deque)
-    prompts: deque[_Prompt] = field(default_factory=deque)
+    prompts: deque[Prompt] = field(default_factory=deque)
     ends: list[tuple[int, int]] = field(default_factory=list)
     """Heap of (step, request) of the running sequences."""
     started: dict[int, int] = field(default_factory=dict)
@@ -94,6 +89,19 @@ class Replica:
     sequence_s: float = 0.0
     answered: dict[int, int] = field(default_factory=dict)
     """Tokens that preempted requests had already answered."""
+    first_token_s: list[float] = field(init=False)
+    finished_s: list[float] = field(init=False)
+    new_tokens: list[int] = field(init=False)
+    cached_tokens: list[int] = field(init=False)
+    output_tokens: list[int] = field(init=False)
+    prompt_attention_s: list[float] = field(init=False)
+    start_bytes: list[float] = field(init=False)
+    grows_bytes: list[float] = field(init=False)
+    alone_s: list[float] = field(init=False)
+    """How much later than its step a token is out: what a prompt takes that does not hold up the engine."""
+    found_tokens: Ints = field(init=False)
+    """Of each prompt, in the prefix cache when it was first started."""
+    prefixes: PrefixCache | None = field(init=False)
 
     def __post_init__(self) -> None:
         work = self.work
@@ -103,6 +111,8 @@ class Replica:
         self.output_tokens, self.prompt_attention_s = work.output_tokens.tolist(), work.attention_s.tolist()
         self.start_bytes, self.grows_bytes = work.start_bytes.tolist(), work.growth_bytes.tolist()
         self.alone_s = self._latency_alone()
+        self.prefixes = None if work.prefixes is None else PrefixCache(work.prefixes)
+        self.found_tokens = work.cached_tokens.copy()
 
     def _latency_alone(self) -> list[float]:
         """(N,) how much later than its step a token is out: what a prompt takes that does not hold up the engine."""
@@ -131,7 +141,7 @@ class Replica:
     def served(self, requests: Ints) -> Served:
         """What became of these requests, and how busy it was."""
         first, finished = np.array(self.first_token_s)[requests], np.array(self.finished_s)[requests]
-        return Served(first, finished, self.preempted, self.busy_s, self.sequence_s)
+        return Served(first, finished, self.found_tokens[requests], self.preempted, self.busy_s, self.sequence_s)
 
     def run(self, until_s: float = np.inf) -> None:
         """Steps and jumps until nobody waits and nothing runs, or until the first step that ends after that time."""
@@ -162,6 +172,8 @@ class Replica:
             request = self.queue[0]
             again = self.answered.get(request, 0)
             needed = self.start_bytes[request] + again * self.grows_bytes[request]
+            if self.prefixes is not None:
+                needed -= self.prefixes.saved_bytes(request)
             alone = not self.ends and not self.prompts
             if needed > costs.cache_bytes and alone:
                 self.queue.popleft()
@@ -173,9 +185,26 @@ class Replica:
                 return
             self.queue.popleft()
             self.held_bytes += needed
+            if self.prefixes is not None:
+                self._find(self.prefixes, request, again)
             tokens = self.new_tokens[request] + again
-            attention = self.prompt_attention_s[request] * (tokens / self.new_tokens[request]) ** 2
-            self.prompts.append(_Prompt(request, tokens, attention))
+            attention_s = self.prompt_attention_s[request]
+            if again:
+                attention_s *= attention_with(again, self.new_tokens[request], self.cached_tokens[request])
+            self.prompts.append(Prompt(request, tokens, attention_s))
+
+    def _find(self, prefixes: PrefixCache, request: int, again: int) -> None:
+        """A prompt starts: what of it is in memory need not be computed."""
+        work = prefixes.work
+        blocks = prefixes.take(request, self.costs.cache_bytes - self.held_bytes)
+        row, prompt = work.first_row[request] + blocks, work.prompt_tokens[request]
+        found = min(blocks * work.block_tokens, prompt - 1)
+        self.new_tokens[request], self.cached_tokens[request] = prompt - found, found
+        self.prompt_attention_s[request] = work.attention_s[row]
+        if not again:
+            self.found_tokens[request] = found
+            held_s = self._computed_alone(prompt - found, work.attention_s[row])
+            self.alone_s[request] = max(work.first_token_s[row] - held_s, 0.0)
 
     def _step_with_prompts(self) -> None:
         """One step of the running sequences and as much of the prompts as fits beside them."""
@@ -190,7 +219,7 @@ class Replica:
             longest = max(longest, prompt.tokens)
             chunk = min(prompt.tokens - prompt.computed, left)
             behind = self.cached_tokens[prompt.request]
-            attention_s += prompt.attention_s * _share_of_square(behind, prompt.computed, chunk, prompt.tokens)
+            attention_s += prompt.attention_s * share_of_square(behind, prompt.computed, chunk, prompt.tokens)
             prompt.computed, left, taken = prompt.computed + chunk, left - chunk, taken + chunk
             if prompt.computed < prompt.tokens:
                 break
@@ -227,7 +256,7 @@ class Replica:
         """What so many steps with `tokens` each of the first prompt take, the context of the middle for all of them."""
         costs, running, first = self.costs, len(self.ends), self.prompts[0]
         behind = self.cached_tokens[first.request]
-        share = _share_of_square(behind, first.computed, steps * tokens, first.tokens)
+        share = share_of_square(behind, first.computed, steps * tokens, first.tokens)
         added = steps * costs.added(running, tokens, 0) + first.attention_s * share
         decode = costs.decode(running, self.context / running + (steps - 1) / 2) if running else 0.0
         return steps * decode + added * costs.held_up(costs.chunks(first.tokens))
@@ -248,7 +277,7 @@ class Replica:
         self.held_bytes += self.grows_bytes[request]
         if left <= 0:
             self.finished_s[request] = self.now_s + self.alone_s[request]
-            self.held_bytes -= self.start_bytes[request] + (again + 1) * self.grows_bytes[request]
+            self._give_back(request, again + 1)
             return
         heappush(self.ends, (self.step + left, request))
         self.started[request] = self.step - again
@@ -293,8 +322,17 @@ class Replica:
         """A running sequence gives back what it holds."""
         del self.started[request]
         self.context -= self.new_tokens[request] + self.cached_tokens[request] + answered
-        self.held_bytes -= self.start_bytes[request] + answered * self.grows_bytes[request]
+        self._give_back(request, answered)
         self.growth_bytes -= self.grows_bytes[request]
+
+    def _give_back(self, request: int, answered: int) -> None:
+        """The room of a request is free; in a prefix cache its tokens stay there until it is needed."""
+        answer_bytes = answered * self.grows_bytes[request]
+        if self.prefixes is not None:
+            # what ran until now left no more room than this
+            self.prefixes.trim(self.costs.cache_bytes - self.held_bytes)
+            self.held_bytes += self.prefixes.release(request, answer_bytes)
+        self.held_bytes -= self.start_bytes[request] + answer_bytes
 
     def _preempt(self) -> None:
         """The sequence that was admitted last gives up its cache and waits to be computed again."""
@@ -306,9 +344,3 @@ class Replica:
         self.answered[request] = answered
         self.queue.appendleft(request)
         self.preempted += 1
-
-
-def _share_of_square(behind: int, computed: int, chunk: int, tokens: int) -> float:
-    """The part of a prompt's causal attention that falls to a chunk of it."""
-    whole = (behind + tokens) ** 2 - behind**2
-    return ((behind + computed + chunk) ** 2 - (behind + computed) ** 2) / whole

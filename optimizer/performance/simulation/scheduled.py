@@ -1,6 +1,7 @@
 """Replicas that come and go by the hour: one that is started serves late, one that is stopped ends what it began."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -10,6 +11,21 @@ from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.costs import ReplicaCosts
 from optimizer.performance.simulation.outage import served_requests
 from optimizer.performance.simulation.replica import Served
+
+
+class ComingAndGoing(Protocol):
+    """Replicas of which not always as many serve."""
+
+    def there(self) -> tuple[Floats, Ints]:
+        """Times from the first on, (B,) seconds, and the number that serves from each on, (B,)."""
+
+    @property
+    def most(self) -> int:
+        """That there ever are."""
+
+    @property
+    def end_s(self) -> float:
+        """After which all of them serve."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +48,22 @@ class Schedule:
         fewest = [int(self.replicas[since : until + 1].min()) for since, until in zip(first, last, strict=True)]
         return begins, np.array(fewest)
 
+    @property
+    def most(self) -> int:
+        """That are ever planned."""
+        return int(self.replicas.max())
+
+    @property
+    def end_s(self) -> float:
+        """Of the last hour."""
+        return len(self.replicas) * float(SECONDS_PER_HOUR)
+
 
 def served_by_schedule(
     costs: ReplicaCosts,
     stream: Stream,
     mine: Ints,
-    schedule: Schedule,
+    schedule: ComingAndGoing,
     cached_input_share: float,
     most_replicas: int,
     chance: np.random.Generator | None,
@@ -56,14 +82,13 @@ def served_by_schedule(
     begins, there = schedule.there()
     asked_s = stream.arrived_s[mine]
     part = np.searchsorted(begins, asked_s, side="right") - 1
-    # where none serves, the next part in which one does; after the last hour all of it would
-    serving = [*np.flatnonzero(there), len(there)]
-    later = np.array([next(each for each in serving if each >= number) for number in range(len(there))])
-    end_s = len(schedule.replicas) * float(SECONDS_PER_HOUR)
-    asked_s = np.maximum(asked_s, np.append(begins, end_s)[later[part]])
-    count = np.append(there, max(int(schedule.replicas.max()), 1))[later[part]]
+    # where none serves, the next part in which one does; after the end all of them would
+    serving = np.append(np.flatnonzero(there), len(there))
+    later = serving[np.searchsorted(serving, part)]
+    most = max(schedule.most, 1)
+    asked_s = np.maximum(asked_s, np.append(begins, schedule.end_s)[later])
+    count = np.append(there, most)[later]
     turn = np.arange(len(mine)) % count if chance is None else chance.integers(count)
-    most = int(schedule.replicas.max())
     looked_at = np.unique(np.floor((np.arange(most_replicas) + 0.5) * most / most_replicas).astype(np.int64))
     found = []
     for one in looked_at[:most]:

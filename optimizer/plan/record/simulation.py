@@ -1,10 +1,12 @@
 """What a plan's percentiles are when requests really arrive, one by one."""
 
+import operator
 from typing import Literal
 
 from pydantic import Field
 
 from optimizer.base.model import Strict
+from optimizer.plan.record.autoscaling import Autoscaling
 from optimizer.plan.record.fields import ByStatistic, Figure, Ms, UnitUsd, Usd
 
 Verdict = Literal["holds", "broken", "undecided"]
@@ -23,6 +25,18 @@ class MeasuredLimit(Strict):
     verdict: Verdict
 
 
+class FoundPrefixes(Strict):
+    """Shares of the tokens of prompts whose blocks a trace says."""
+
+    found_share: Figure
+    """In the prefix cache of the replica that each was sent to."""
+    repeated_share: Figure
+    """At the beginning of a prompt that an earlier request of the trace had, too: found in one cache for all that
+    forgets nothing."""
+    planned_share: Figure
+    """That the plan counts on: `cached_input_share` of the workload."""
+
+
 class SimulatedClass(Strict):
     """A request class of a workload over all its replicas."""
 
@@ -39,6 +53,8 @@ class SimulatedClass(Strict):
     tpot_ms: ByStatistic
     e2e_ms: ByStatistic
     limits: list[MeasuredLimit]
+    prefix_cache: FoundPrefixes | None = Field(default=None, exclude_if=operator.not_)
+    """What was found of the prompts; left out where no trace says their blocks."""
 
 
 class SimulatedDeployment(Strict):
@@ -57,6 +73,9 @@ class SimulatedDeployment(Strict):
     """Requests that wait or whose prompts are read, on average; None in plans written before it was told."""
     preempted: int
     """Running sequences that a full KV cache took back to the queue."""
+    kv_cache_tokens: int | None = Field(default=None, exclude_if=operator.not_)
+    """That the KV cache of a replica holds, of running requests and of prompts that may be found again; left out where
+    no trace says the blocks of prompts."""
 
 
 class SimulatedPart(Strict):
@@ -183,3 +202,6 @@ class Simulation(Strict):
     """Parts of the plan that nothing is known of by simulation, such as hosted APIs."""
     rounds: tuple[SimulationRound, ...] = ()
     """Plans before this one that did not hold."""
+    autoscaling: Autoscaling | None = Field(default=None, exclude_if=operator.not_)
+    """Where a scaler adds and removes replicas by what arrived: all else is then of its replicas. Left out where the
+    plan's own hours have them."""

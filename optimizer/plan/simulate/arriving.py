@@ -7,17 +7,19 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.figures import exactly
 from optimizer.inputs.scenario.demand import POISSON_CV2, arrivals_in_words
+from optimizer.inputs.scenario.prompt_blocks import PromptBlocks
 from optimizer.performance.simulation.arrivals import Stream, ramped, renewal, together, trace
 from optimizer.plan.simulate.servers import ServedWorkload
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Requests of a trace: seconds from its start and lengths, (N,) each."""
+    """Requests of a trace: seconds from its start and lengths, (N,) each, and the blocks of their prompts."""
 
     arrived_s: Floats
     input_tokens: Ints
     output_tokens: Ints
+    blocks: PromptBlocks | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Arrivals:
         """So many requests of a workload, or those of the trace."""
         if self.recorded is not None:
             recorded = self.recorded
-            return trace(service.classes, recorded.arrived_s, recorded.input_tokens, recorded.output_tokens)
+            lengths = (recorded.input_tokens, recorded.output_tokens)
+            return trace(service.classes, recorded.arrived_s, *lengths, recorded.blocks)
         if self.every_s is not None:
             return together(rng, service.classes, service.rate_per_s, requests, self.every_s)
         if self.ramp is not None:

@@ -22,6 +22,7 @@ from optimizer.plan.record.simulation import (
     Simulation,
     Verdict,
 )
+from optimizer.plan.simulate.finding import FoundPrompts, joined, prompts_of
 from optimizer.plan.simulate.servers import ServedWorkload
 
 Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
@@ -35,18 +36,20 @@ LEAST_MS: Final = 1e-9
 @dataclass(frozen=True)
 class ServedRequests:
     """Those of one workload, over all seeds, (n,) each: seconds from the first of their seed until they came, the same
-    over the time that all took, milliseconds."""
+    over the time that all took, milliseconds, and what was found of their prompts where a trace says their blocks."""
 
     arrived_s: Floats
     arrived_share: Floats
     request_class: Ints
     latency_ms: dict[Metric, Floats]
+    prompts: FoundPrompts | None = None
 
     def of(self, members: Flags) -> "ServedRequests":
         """Some of them."""
         latencies = {name: values[members] for name, values in self.latency_ms.items()}
         arrived = self.arrived_s[members], self.arrived_share[members]
-        return ServedRequests(*arrived, self.request_class[members], latencies)
+        prompts = None if self.prompts is None else self.prompts.of(members)
+        return ServedRequests(*arrived, self.request_class[members], latencies, prompts)
 
     def after(self, warm_up: float) -> "ServedRequests":
         """But for those of a share of the time: a trace, too, begins with empty replicas."""
@@ -70,12 +73,16 @@ def met_by(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> S
             "e2e_ms": outcome.e2e_s * MS_PER_S + outside_ms,
         }
         arrived_share = arrived_s / max(stream.span_s, LEAST_MS)
-        parts.append(ServedRequests(arrived_s, arrived_share, stream.request_class[outcome.request], latencies))
+        prompts = prompts_of(stream, outcome)
+        parts.append(
+            ServedRequests(arrived_s, arrived_share, stream.request_class[outcome.request], latencies, prompts)
+        )
     return ServedRequests(
         np.concatenate([part.arrived_s for part in parts]),
         np.concatenate([part.arrived_share for part in parts]),
         np.concatenate([part.request_class for part in parts]),
         {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
+        joined([part.prompts for part in parts if part.prompts is not None]),
     )
 
 
@@ -96,6 +103,7 @@ def judged(service: ServedWorkload, sample: ServedRequests) -> Iterator[Simulate
                 "interval": (share.low, share.high),
                 **{metric: _statistics(values) for metric, values in mine.latency_ms.items()},
                 "limits": list(limits_of(service.workload, mine)),
+                "prefix_cache": None if mine.prompts is None else mine.prompts.share(service.workload),
             }
         )
 
@@ -141,7 +149,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
+def asked_limits(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
     """Each limit of the workload: metric, statistic, ms."""
     limits: tuple[tuple[Metric, Latency | None], ...] = (
         ("ttft_ms", workload.slo.ttft_ms),
@@ -156,13 +164,13 @@ def _asked(workload: Workload) -> Iterator[tuple[Metric, str, float]]:
 def within_all(workload: Workload, sample: ServedRequests) -> Flags:
     """(n,) whether a request keeps every limit at once."""
     kept = np.ones(len(sample.request_class), dtype=np.bool_)
-    for metric, _, limit_ms in _asked(workload):
+    for metric, _, limit_ms in asked_limits(workload):
         kept &= sample.latency_ms[metric] <= limit_ms
     return kept
 
 
 def limits_of(workload: Workload, sample: ServedRequests) -> Iterator[MeasuredLimit]:
-    for metric, statistic, limit_ms in _asked(workload):
+    for metric, statistic, limit_ms in asked_limits(workload):
         found = _measured(sample.latency_ms[metric], statistic)
         yield MeasuredLimit(
             metric=metric,

@@ -7,12 +7,13 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.inputs.scenario.policy import DEALING, Router
+from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import RequestLengths, Workload
 from optimizer.performance.physics.queueing import ArrivalVariation
 from optimizer.performance.physics.setup import gather
 from optimizer.performance.simulation.arrivals import Classes, Kinds
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
+from optimizer.performance.simulation.dealing import Dealing
 from optimizer.performance.simulation.fleet import Server
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment
@@ -36,7 +37,7 @@ class ServedWorkload:
         deployments: Those that are sent something.
         servers: The same, as they are simulated.
         before_ms: What passes outside the model on the way to each: the network and the stages before it.
-        router: What sends requests to replicas, as the policy says.
+        router: What sends requests to replicas, as the policy says unless the simulation has another.
     """
 
     workload: Workload
@@ -48,7 +49,7 @@ class ServedWorkload:
     deployments: tuple[Deployment, ...]
     servers: tuple[Server, ...]
     before_ms: tuple[float, ...]
-    router: Router
+    router: Dealing
 
     def no_larger_than(self, most_replicas: int) -> "ServedWorkload":
         """The same fleet with so many replicas at most, each of which is sent what it is sent in the plan.
@@ -75,7 +76,7 @@ class ServedWorkload:
         rate_per_s = float(by_class.sum())
         sent_per_s = server.rate_per_s.sum()
         mix = server.rate_per_s / sent_per_s
-        turns = float(np.sum(mix**2 / self.classes.share)) if self.router in DEALING else None
+        turns = float(np.sum(mix**2 / self.classes.share)) if self.router != "by_chance" else None
         at_it = ArrivalVariation(self.cv2, self.rate_per_s, turns).of_replica(np.array([sent_per_s]))
         return replace(
             self,

@@ -9,13 +9,15 @@ import numpy as np
 
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.simulation.arrivals import Stream
+from optimizer.performance.simulation.dealing import KNOWING, Dealing
 from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_stream
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import SimulatedDeployment, Simulation
 from optimizer.plan.simulate.arriving import Arrivals
+from optimizer.plan.simulate.autoscaling import ScaledWeek, autoscaling, scaled_weeks
 from optimizer.plan.simulate.judging import LIKELY, ServedRequests, all_hold, around_loss, judged, met_by, over_time
 from optimizer.plan.simulate.losing import Lost, SimulatedLoss, loss_in_words, lost_of, requests_through
 from optimizer.plan.simulate.servers import ServedWorkload, services
@@ -39,10 +41,11 @@ TRIED_REQUESTS: Final = (2_000, 10_000)
 LARGEST_COUNTED_FLEET: Final = 16
 """The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
 to choose from."""
-ROUTED: Final[Mapping[Router, str]] = {
+ROUTED: Final[Mapping[Dealing, str]] = {
     "in_turn": ", sent to replicas in turn",
     "by_chance": ", each sent to a replica by chance",
     "least_loaded": ", each sent to the replica with the fewest in flight",
+    "prefix_aware": ", each sent to the replica that has most of its prompt",
 }
 """Behind how requests arrive, where there are several replicas."""
 
@@ -65,9 +68,10 @@ def simulated(
     requests: int,
     seeds: int,
     first_seed: int = 0,
-    by_chance: bool = False,
+    router: Dealing | None = None,
     parts: int = 0,
     loss: SimulatedLoss | None = None,
+    autoscale: float | None = None,
 ) -> Simulation:
     """The plan under that load.
 
@@ -78,25 +82,28 @@ def simulated(
         requests: Of each workload and seed, at least; more where a fleet is so large that its replicas would see few.
         seeds: How often the whole is repeated.
         first_seed: Decides the luck of the first time; each later time has the next.
-        by_chance: Whether requests go to any replica at random, whatever the policy says.
+        router: What sends requests to replicas; as the policy says unless given.
         parts: Into how many parts of equal time what requests met is divided beside the whole.
         loss: What is lost of each workload at half of the time.
+        autoscale: Share of what replicas sustain at which a scaler aims that adds and removes them by what arrived, in
+            the days of a week; None where the plan's own hours have them.
     """
     days = None if arrivals is None else arrivals.days
-    router: Router = "by_chance" if by_chance else claim.policy.router
+    dealing = claim.policy.router if router is None else router
     luck = range(first_seed, first_seed + seeds)
     if days is None:
-        served = list(_by_arrivals(claim, confidence, router, luck, arrivals, requests, loss))
+        served = list(_by_arrivals(claim, confidence, dealing, luck, arrivals, requests, loss))
     else:
-        served = list(_by_hours(claim, confidence, router, luck, days))
+        served = list(_by_hours(claim, confidence, dealing, luck, days, autoscale))
     warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
+    scaled = [each.scaled for each in served if each.scaled is not None]
     classes = [item for each in served for item in judged(each.service, each.counted(warm_up))]
     as_asked = [each.service.workload for each in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
     several = any(len(each.service.servers) > 1 or each.service.servers[0].replicas > 1 for each in served)
     return Simulation(
         requests=sum(len(outcome.request) for each in served for _, outcome in each.runs),
-        arrivals=words + (ROUTED[router] if several else ""),
+        arrivals=words + (ROUTED[dealing] if several else ""),
         assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
         from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
         days=days,
@@ -107,6 +114,7 @@ def simulated(
         classes=classes,
         deployments=[item for each in served for item in _deployments(each)],
         not_simulated=sorted(_not_simulated(claim, loss)),
+        autoscaling=autoscaling(claim, scaled, autoscale, warm_up) if autoscale and scaled else None,
         **(_told_over_time(claim, served, parts, warm_up) if parts else {}),
     )
 
@@ -132,7 +140,12 @@ def _told_over_time(claim: Claim, served: Sequence["_Served"], parts: int, warm_
             for each, lost, at_s in losing
             for phase in around_loss(each.service, each.requests, at_s, at_s + lost.lasts_s, each.span_s)
         ),
-        "costs": tuple(costs_of(claim, each.service.workload, each.requests.after(warm_up)) for each in served),
+        "costs": tuple(
+            costs_of(claim, each.service.workload, each.requests.after(warm_up))
+            for each in served
+            # of replicas that a scaler asks for the plan's cost is not that of a request
+            if each.scaled is None
+        ),
     }
 
 
@@ -145,12 +158,14 @@ class _Served:
         runs: One a seed.
         lost: What it lost.
         lost_from_s: From when on, after the first request.
+        scaled: Where a scaler has replicas there: what it asked for, beside the plan's own hours.
     """
 
     service: ServedWorkload
     runs: Sequence[tuple[Stream, Outcome]]
     lost: Lost | None = None
     lost_from_s: float = 0.0
+    scaled: ScaledWeek | None = None
 
     @cached_property
     def requests(self) -> ServedRequests:
@@ -172,7 +187,7 @@ class _Served:
 def _by_arrivals(
     claim: Claim,
     confidence: float,
-    router: Router,
+    router: Dealing,
     luck: Sequence[int],
     arrivals: Arrivals | None,
     requests: int,
@@ -192,9 +207,17 @@ def _by_arrivals(
         yield _Served(service, runs, None if loss is None else lost_of(claim, service, loss), half_s)
 
 
-def _by_hours(claim: Claim, confidence: float, router: Router, luck: Sequence[int], days: int) -> Iterator[_Served]:
+def _by_hours(
+    claim: Claim, confidence: float, router: Dealing, luck: Sequence[int], days: int, autoscale: float | None
+) -> Iterator[_Served]:
     """Every workload that replicas serve, over so many days."""
-    for number, week in enumerate(weeks(claim, confidence, days)):
+    asked = weeks(claim, confidence, days, router)
+    if autoscale is not None:
+        for scaled in scaled_weeks(claim, asked, router, luck, autoscale, MOST_REPLICAS):
+            met = [(each.stream, each.scaled) for each in scaled.seeds]
+            yield _Served(replace(scaled.week.service, router=router), met, scaled=scaled)
+        return
+    for number, week in enumerate(asked):
         runs = [served_week(week, router, MOST_REPLICAS, (seed, number)) for seed in luck]
         yield _Served(replace(week.service, router=router), runs)
 
@@ -223,7 +246,7 @@ def _in_words(workloads: Sequence[Workload]) -> str:
 
 def _simulated_part(service: ServedWorkload, arrivals: Arrivals, requests: int) -> tuple[ServedWorkload, int]:
     """The fleet that requests are dealt to, and how many there are, enough for each of its replicas."""
-    largest = LARGEST_COUNTED_FLEET if service.router == "least_loaded" else LARGEST_FLEET
+    largest = LARGEST_COUNTED_FLEET if service.router in KNOWING else LARGEST_FLEET
     fleet = service if arrivals.recorded is not None else service.no_larger_than(largest)
     return fleet, max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
 
@@ -263,6 +286,7 @@ def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
         together_s = sum(span for span, _ in spans)
         concurrency = sum(done.sequence_s for _, done in spans) / together_s
         sent_per_s = sum(len(done.finished_s) for _, done in spans) / together_s
+        cache_tokens = int(memory_use(served.service.servers[number].costs.setup).kv_capacity_tokens[0])
         yield SimulatedDeployment(
             workload=d.workload,
             gpu=d.gpu,
@@ -274,6 +298,7 @@ def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
             # as many are in flight as come in the time that one takes (Little 1961)
             waiting=max(sent_per_s * _mean_e2e_s(served.runs, number) - concurrency, 0.0),
             preempted=sum(done.preempted for _, done in spans),
+            kv_cache_tokens=cache_tokens if any(stream.blocks is not None for stream, _ in served.runs) else None,
         )
 
 

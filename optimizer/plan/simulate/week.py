@@ -1,19 +1,18 @@
 """The scenario's own week from Monday on: rates and replicas hour by hour, as the plan has them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
-from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.simulation.arrivals import Classes, Stream, by_rates, drawn_at
-from optimizer.performance.simulation.dealing import sent
+from optimizer.performance.simulation.dealing import KNOWING, Dealing, sent
 from optimizer.performance.simulation.fleet import Outcome, outcome_of
-from optimizer.performance.simulation.scheduled import Schedule, served_by_schedule
+from optimizer.performance.simulation.scheduled import ComingAndGoing, Schedule, served_by_schedule
 from optimizer.plan.simulate.servers import ServedWorkload, every_service
 from optimizer.plan.verify.claim import Claim
 
@@ -44,7 +43,7 @@ class Week:
         return rate
 
 
-def weeks(claim: Claim, confidence: float, days: int) -> tuple[Week, ...]:
+def weeks(claim: Claim, confidence: float, days: int, router: Dealing) -> tuple[Week, ...]:
     """Every workload that replicas serve, over so many days.
 
     Raises:
@@ -55,8 +54,8 @@ def weeks(claim: Claim, confidence: float, days: int) -> tuple[Week, ...]:
     if requests > MOST_REQUESTS:
         problem = f"{days} days have {requests:,.0f} requests, more than {MOST_REQUESTS:,}"
         raise InputError([Finding("--arrivals", 0, "", problem, "say week:DAYS with fewer days")])
-    if claim.policy.router == "least_loaded":
-        problem = "over a week replicas are simulated one by one, so nobody knows which has the fewest in flight"
+    if router in KNOWING:
+        problem = "over a week replicas are simulated one by one, so nobody knows what each has to do"
         raise InputError([Finding("--arrivals", 0, "", problem, "simulate the busiest hours, or another router")])
     return found
 
@@ -78,7 +77,7 @@ def _weeks(claim: Claim, confidence: float, days: int) -> Iterator[Week]:
         yield Week(service, period, flow, tuple(Schedule(each, start_s) for each in planned))
 
 
-def served_week(week: Week, router: Router, most_replicas: int, seeds: tuple[int, int]) -> tuple[Stream, Outcome]:
+def served_week(week: Week, router: Dealing, most_replicas: int, seeds: tuple[int, int]) -> tuple[Stream, Outcome]:
     """One seed's requests of the week, served.
 
     Args:
@@ -88,28 +87,51 @@ def served_week(week: Week, router: Router, most_replicas: int, seeds: tuple[int
         seeds: The luck, and the workload's number.
     """
     coming, dealing = (np.random.default_rng([*seeds, use]) for use in range(2))
-    service = week.service
-    arrived_s = by_rates(coming, week.rate_per_s, float(SECONDS_PER_HOUR), service.cv2)
+    stream, period = requests_of_week(week, coming)
+    server = sent_as_planned(week, dealing, router, stream, period)
+    return stream, served_as_dealt(week.service, stream, server, week.schedules, router, most_replicas, dealing)
+
+
+def requests_of_week(week: Week, coming: np.random.Generator) -> tuple[Stream, Ints]:
+    """The requests of its hours, and the period of the plan in which each comes, (N,)."""
+    classes = week.service.classes
+    arrived_s = by_rates(coming, week.rate_per_s, float(SECONDS_PER_HOUR), week.service.cv2)
     hour = np.minimum((arrived_s / SECONDS_PER_HOUR).astype(np.int64), len(week.period) - 1)
     period = np.array(week.period)[hour]
-    drawn = np.zeros((4, len(arrived_s)), dtype=np.int64)
+    drawn = np.zeros((3, len(arrived_s)), dtype=np.int64)
     for number in np.unique(period):
         (those,) = np.nonzero(period == number)
-        flow = week.flow_per_s[number]
-        by_class = flow.sum(axis=0)
-        part = drawn_at(coming, _in_shares(service.classes, by_class / by_class.sum()), arrived_s[those])
-        server = sent(dealing, router, part.request_class, flow.T)
-        drawn[:, those] = part.request_class, part.input_tokens, part.output_tokens, server
-    stream = Stream(arrived_s, *drawn[:3])
-    chance = dealing if router == "by_chance" else None
-    cached = service.workload.cached_input_share
+        by_class = week.flow_per_s[number].sum(axis=0)
+        part = drawn_at(coming, _in_shares(classes, by_class / by_class.sum()), arrived_s[those])
+        drawn[:, those] = part.request_class, part.input_tokens, part.output_tokens
+    return Stream(arrived_s, *drawn), period
+
+
+def sent_as_planned(week: Week, dealing: np.random.Generator, router: Dealing, stream: Stream, period: Ints) -> Ints:
+    """(N,) the deployment that each request goes to, in the shares of its period."""
+    server = np.zeros(stream.requests, dtype=np.int64)
+    for number in np.unique(period):
+        (those,) = np.nonzero(period == number)
+        server[those] = sent(dealing, router, stream.request_class[those], week.flow_per_s[number].T)
+    return server
+
+
+def served_as_dealt(
+    service: ServedWorkload,
+    stream: Stream,
+    server: Ints,
+    replicas: Sequence[ComingAndGoing],
+    router: Dealing,
+    most_replicas: int,
+    dealing: np.random.Generator,
+) -> Outcome:
+    """What became of requests that go to those deployments, (N,), whose replicas come and go."""
+    chance, cached = dealing if router == "by_chance" else None, service.workload.cached_input_share
     served = [
-        served_by_schedule(
-            one.costs, stream, np.flatnonzero(drawn[3] == number), schedule, cached, most_replicas, chance
-        )
-        for number, (one, schedule) in enumerate(zip(service.servers, week.schedules, strict=True))
+        served_by_schedule(one.costs, stream, np.flatnonzero(server == number), there, cached, most_replicas, chance)
+        for number, (one, there) in enumerate(zip(service.servers, replicas, strict=True))
     ]
-    return stream, outcome_of(stream, [one.replicas for one in service.servers], served, most_replicas)
+    return outcome_of(stream, [max(each.most, 1) for each in replicas], served, most_replicas)
 
 
 def _in_shares(classes: Classes, share: Floats) -> Classes:

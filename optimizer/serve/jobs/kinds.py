@@ -152,10 +152,12 @@ def _simulate(asked: Asked) -> Simulation:
         seeds=options.seeds,
         lengths=options.lengths,
         by_chance=options.by_chance,
+        router=options.router,
         lose_instance=options.lose_instance,
         lose_region=options.lose_region,
         lose_spot=options.lose_spot,
         lost_minutes=options.lost_minutes,
+        autoscale=options.autoscale,
     )
 
 

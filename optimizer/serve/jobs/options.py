@@ -88,11 +88,17 @@ class SimulateOptions(Limited):
     by_chance: bool = Field(
         default=False, description="Requests go to any replica at random, whatever policy.router says."
     )
+    router: Literal["in_turn", "by_chance", "least_loaded"] | None = Field(
+        default=None, description="What sends requests to replicas, whatever policy.router says."
+    )
     lose_instance: bool = Field(default=False, description="Half-way an instance of each workload is lost for a time.")
     lose_region: str | None = Field(default=None, description="The same of all replicas in a region.")
     lose_spot: bool = Field(default=False, description="The same of all spot replicas in a region.")
     lost_minutes: float | None = Field(
         default=None, ge=0.1, le=10_000, description="How long it lasts; else as the scenario or the catalogs say."
+    )
+    autoscale: float | None = Field(
+        default=None, ge=0.05, le=1, description="Over week:DAYS a scaler aims at this share of what replicas sustain."
     )
 
     @property

@@ -1,7 +1,6 @@
-"""Replicas of which each request goes to the one with the fewest in flight, simulated side by side.
+"""Replicas that are simulated side by side, for routers that must know how many requests each has when one comes.
 
-In flight is what waits, is read, or is answered when the step ends that is under way; of several that have as few, the
-next after the last one chosen takes the request.
+In flight is what waits, is read, or is answered when the step ends that is under way.
 """
 
 from dataclasses import dataclass, field
@@ -9,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.performance.simulation.choosing import ReplicaChoice
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
 from optimizer.performance.simulation.outage import Outage, one_after_the_other
 from optimizer.performance.simulation.replica import Replica, Served
 
 
-def served_by_fewest(
-    costs: ReplicaCosts, asked_s: Floats, work: Work, replicas: int, outage: Outage | None = None
+def served_side_by_side(
+    costs: ReplicaCosts, asked_s: Floats, work: Work, replicas: int, choice: ReplicaChoice, outage: Outage | None = None
 ) -> list[tuple[Ints, Served]]:
     """What each replica makes of the requests that it is sent: their positions and what became of them.
 
@@ -24,9 +24,10 @@ def served_by_fewest(
         asked_s: (n,) when each request arrives, rising.
         work: What each asks.
         replicas: How many there are.
+        choice: To which of them each request goes.
         outage: Which are lost, and when; what they had begun is asked again then, of those that are left.
     """
-    fleet = _Fleet(costs, work, [Replica(costs, work) for _ in range(replicas)])
+    fleet = _Fleet(costs, work, [Replica(costs, work) for _ in range(replicas)], choice)
     losses = [] if outage is None else [(outage.from_s, True), (outage.to_s, False)]
     for request, at_s in enumerate(asked_s.tolist()):
         while losses and losses[0][0] <= at_s:
@@ -44,6 +45,7 @@ class _Fleet:
     costs: ReplicaCosts
     work: Work
     replicas: list[Replica]
+    choice: ReplicaChoice
     sent: list[list[int]] = field(init=False)
     """Of each replica, the requests that it has not finished before it was lost."""
     before: dict[int, tuple[list[int], Served]] = field(default_factory=dict)
@@ -51,24 +53,21 @@ class _Fleet:
     waiting: list[int] = field(default_factory=list)
     """Requests for which no replica is there."""
     lost: int = 0
-    last: int = -1
 
     def __post_init__(self) -> None:
         self.sent = [[] for _ in self.replicas]
 
     def send(self, request: int, at_s: float) -> None:
-        """One request to the replica that has the fewest, of those that are there."""
+        """One request to the replica that is chosen, of those that are there."""
         there = range(self.lost, len(self.replicas))
         if not there:
             self.waiting.append(request)
             return
         for number in there:
             self.replicas[number].run(at_s)
-        # the one after the last first
-        turns = (self.lost + (self.last + 1 + step - self.lost) % len(there) for step in range(len(there)))
-        self.last = min(turns, key=lambda number: self.replicas[number].in_flight)
-        self.replicas[self.last].take(request, at_s)
-        self.sent[self.last].append(request)
+        chosen = self.choice.choose(request, there, [each.in_flight for each in self.replicas])
+        self.replicas[chosen].take(request, at_s)
+        self.sent[chosen].append(request)
 
     def lose_or_restore(self, at_s: float, loses: bool, replicas: int) -> None:
         """The first so many replicas go, and others take what they had not finished; or they come back empty."""
@@ -76,7 +75,9 @@ class _Fleet:
         for number in range(replicas) if loses else ():
             again += self._lose(number, at_s)
         self.lost = replicas if loses else 0
-        if not loses:
+        if loses:
+            self.choice.forget(range(replicas))
+        else:
             again, self.waiting = self.waiting, []
         for request in sorted(again):
             self.send(request, at_s)
