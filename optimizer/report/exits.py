@@ -56,7 +56,7 @@ def _of_frontier(answer: Frontier) -> Exit:
 def _of_comparison(answer: Comparison) -> Exit:
     if not any(row.rank for row in answer.choices):
         return Exit.NO_PLAN
-    return Exit.ANSWERED if answer.outcome == "optimal" else Exit.UNPROVEN
+    return Exit.ANSWERED if answer.outcome == "optimal" or answer.enough else Exit.UNPROVEN
 
 
 def _of_gate(answer: GateReport) -> Exit:

@@ -7,6 +7,7 @@ import pytest
 from support.scenarios import with_policy
 
 from optimizer import load_scenario, optimize
+from optimizer.answers.compare.types import Compared, Comparison
 from optimizer.answers.gate.plan import Planned, plan_of
 from optimizer.answers.gate.rules.demands import Case, proof
 from optimizer.answers.planning.tried import SimulatedPlan
@@ -79,6 +80,12 @@ def test_without_the_mark_a_plan_that_is_not_proven_ends_with_the_code_of_a_limi
     assert report.simplicity is not None
     unmarked = report.simplicity.model_copy(update={"enough": False})
     assert exit_of(report.model_copy(update={"simplicity": unmarked})) == Exit.UNPROVEN
+
+
+def test_a_comparison_beside_it_is_an_answer_too() -> None:
+    beside = Comparison.model_construct(outcome="feasible", enough=True, choices=[Compared.model_construct(rank=1)])
+    assert exit_of(beside) == Exit.ANSWERED
+    assert exit_of(beside.model_copy(update={"enough": False})) == Exit.UNPROVEN
 
 
 def test_the_bare_optimum_and_what_runs_today_are_asked_for_to_the_end(asked: Scenario, catalogs: Catalogs) -> None:

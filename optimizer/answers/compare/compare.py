@@ -121,6 +121,7 @@ def _comparison(
         scenario=scenario.name,
         by=by,
         outcome=answer.solution.outcome,
+        enough=answer.enough,
         summary=_summary(scenario.name, by, ranked),
         catalog_as_of=catalogs.as_of,
         confidence=scenario.policy.confidence,

@@ -161,6 +161,8 @@ class Comparison(Strict):
     by: str
     outcome: Outcome
     """Of the scenario without any restriction."""
+    enough: bool = False
+    """Whether the search for its cheapest plan ended since a simple one is near enough, as `simplicity.enough` says."""
     summary: str
     catalog_as_of: date
     confidence: Figure
