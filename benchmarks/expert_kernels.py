@@ -31,7 +31,14 @@ from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.performance.fit.fitting import prior_of
 from optimizer.performance.physics.constants import Calibration
 
-SCHEME = {"bfloat16": "bf16", "fp8_block": "fp8", "fp8": "fp8", "nvfp4": "fp4", "w4a16_mxfp4": "mxfp4", "int4_wo": "int4"}
+SCHEME = {
+    "bfloat16": "bf16",
+    "fp8_block": "fp8",
+    "fp8": "fp8",
+    "nvfp4": "fp4",
+    "w4a16_mxfp4": "mxfp4",
+    "int4_wo": "int4",
+}
 """What the table calls a format, and its precision scheme here."""
 
 UNPACKED = ("w4a16_mxfp4", "int4_wo")

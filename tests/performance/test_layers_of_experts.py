@@ -113,7 +113,12 @@ def test_what_is_judged_is_never_called_measured(catalogs: Catalogs) -> None:
 
 @pytest.mark.parametrize(
     ("engine", "version", "window"),
-    [("tensorrt-llm", "0.17.0", math.inf), ("tensorrt-llm", "1.0.0", 4096), ("tensorrt-llm", "", 4096), ("vllm", "", 4096)],
+    [
+        ("tensorrt-llm", "0.17.0", math.inf),
+        ("tensorrt-llm", "1.0.0", 4096),
+        ("tensorrt-llm", "", 4096),
+        ("vllm", "", 4096),
+    ],
 )
 def test_tensorrt_llm_before_1_0_keeps_what_lies_before_a_window(
     catalogs: Catalogs, engine: str, version: str, window: float

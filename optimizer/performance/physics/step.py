@@ -129,13 +129,15 @@ def step_overhead_seconds(setup: Setup) -> Floats:
     constants, network = setup.constants, setup.network
     plain = np.where(setup.weights.body_quantized > 0, constants["layer_format_factor"], 1.0)
     body = constants["layer_overhead_s"] * plain * launching_layers(setup)
-    routed = constants["expert_layer_overhead_s"] * constants["expert_format_factor"] + constants["expert_layer_floor_s"]
+    routed = (
+        constants["expert_layer_overhead_s"] * constants["expert_format_factor"] + constants["expert_layer_floor_s"]
+    )
     latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
     return constants["step_overhead_s"] + body + network.expert_layers * routed + network.layers * latent
 
 
 def launching_layers(setup: Setup) -> Floats:
-    """Layers by the kernels that they launch beside those of their experts, (n,): fewer without an MLP of all tokens."""
+    """Layers by the kernels that they launch beside those of their experts, (n,): fewer without another MLP."""
     network = setup.network
     return network.layers - setup.constants["mlp_launch_share"] * network.lone_expert_layers
 
