@@ -130,9 +130,9 @@ CAVEATS = (
     "on clients, flags and schedulers that sources do not state, and the fit takes them for the engine's own. Measure "
     "TTFT yourself before you promise it.",
     "The constants without a part solve the fit to the rest, with residuals as linear as they are at the shipped ones: "
-    "before [decision 0090](decisions/0090-experts-by-format.md) fits made anew without each source erred by 10.3, 26.9 "
-    "and 11.3 % in TPOT, TTFT and tokens/s, where this gave 11.4, 29.9 and 11.4. The table of mechanisms is of that "
-    "time, too.",
+    "before [decision 0090](decisions/0090-experts-by-format.md) fits made anew without each source erred by 10.3, "
+    "26.9 and 11.3 % in TPOT, TTFT and tokens/s, where this gave 11.4, 29.9 and 11.4. The table of mechanisms is of "
+    "that time, too.",
     "Two widths: *somebody else's benchmark* and unmeasured architectures are judged by the interval of a deployment "
     "whose settings nobody here knows, the others by that of one that runs as exported.",
     "Servers that were told to take prompts in at intervals (InferenceMAX: SGLang with DeepSeek-R1 every 10 or 30 "

@@ -126,7 +126,8 @@ def share_of_peak(found: Kernels, norm: float) -> float:
     """How much of the peak the kernels reach at the reference width."""
 
     def model(x: Floats) -> Floats:
-        return x[0] + ((found.reading / x[1]) ** norm + (found.multiplying / x[2]) ** norm) ** (1 / norm)
+        seconds: Floats = x[0] + ((found.reading / x[1]) ** norm + (found.multiplying / x[2]) ** norm) ** (1 / norm)
+        return seconds
 
     return float(fitted(found.seconds, model, [2e-5, 0.7, 0.3])[0][2])
 
