@@ -13,6 +13,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
             "layer_overhead_s",
             "sequence_overhead_s",
             "expert_layer_overhead_s",
+            "expert_layer_floor_s",
             "latent_layer_overhead_s",
         ),
         NEVER,
@@ -33,6 +34,9 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
         ("prefill_queue_factor", "prefill_wave_mean_share", "prefill_wave_median_share"), NEVER
     ),
     "experts multiplied better or worse by engine and release": {"expert_kernel_factor": PLAIN},
+    "experts multiplied better or worse by format": {"expert_format_compute_factor": PLAIN},
+    "least time of an expert layer by format and GPU": {"expert_layer_floor_s": NEVER},
+    "fewer kernels where experts stand alone": {"mlp_launch_share": NEVER},
     "only the touched experts are read": {"expert_touch_factor": ALWAYS},
     "kernels around a product by format": dict.fromkeys(("layer_format_factor", "expert_format_factor"), PLAIN),
     "latency of the links": {"link_latency_s": NEVER},

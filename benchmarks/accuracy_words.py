@@ -64,6 +64,11 @@ EXPLANATIONS = {
         "in line although the memory would hold them all. Three runs on two engines agree; which limit held them "
         "back is not known."
     ),
+    "gpustack_perflab|zai-org/GLM-4.6|a100-80": (
+        "bursts as on H100, 1,000 requests of some 200 tokens each: a mean TTFT of 50 s says that most of them waited "
+        "in line. Five runs of one engine agree to 4 %; FP8 is unpacked to 16 bits on this GPU, and nobody else "
+        "measured experts so there."
+    ),
     "gpustack_perflab|zai-org/GLM-5.2|h200": (
         "flags decide: the same engine, model and GPUs give 653 tokens/s with attention data-parallel, 1,173 with "
         "`--mem-fraction-static=0.8` added and 1,527 with 0.85. The engine's own choice of cache size is not in the "
@@ -125,7 +130,9 @@ CAVEATS = (
     "on clients, flags and schedulers that sources do not state, and the fit takes them for the engine's own. Measure "
     "TTFT yourself before you promise it.",
     "The constants without a part solve the fit to the rest, with residuals as linear as they are at the shipped ones: "
-    "fits made anew without each source err by 10.3, 26.9 and 11.3 % in TPOT, TTFT and tokens/s.",
+    "before [decision 0090](decisions/0090-experts-by-format.md) fits made anew without each source erred by 10.3, "
+    "26.9 and 11.3 % in TPOT, TTFT and tokens/s, where this gave 11.4, 29.9 and 11.4. The table of mechanisms is of "
+    "that time, too.",
     "Two widths: *somebody else's benchmark* and unmeasured architectures are judged by the interval of a deployment "
     "whose settings nobody here knows, the others by that of one that runs as exported.",
     "Servers that were told to take prompts in at intervals (InferenceMAX: SGLang with DeepSeek-R1 every 10 or 30 "

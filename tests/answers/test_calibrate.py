@@ -78,7 +78,7 @@ def test_five_slower_rows_move_their_engine_on_their_gpu_part_of_the_way(
     catalogs: Catalogs, sharpened: Catalogs
 ) -> None:
     moved = tpot(sharpened, rows()) / tpot(catalogs, rows())
-    assert 1 + 0.3 * (SLOWER - 1) < np.median(moved) < SLOWER
+    assert 1 + 0.25 * (SLOWER - 1) < np.median(moved) < SLOWER
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_only_what_was_timed_moves_a_time(catalogs: Catalogs) -> None:
     offline = rows(
         engine="tensorrt-llm", engine_version="1.0.0", model="mixtral-8x7b", load_type="offline", weight_precision="fp8"
     )
-    fitted = problem(offline.assign(output_tok_s="500"), catalogs)
+    fitted = problem(offline.assign(output_tok_s="1000"), catalogs)
     moved = moves(fitted, solve(fitted, np.zeros(len(fitted.parameters.start))))
     assert all(abs(move) < 1e-9 for (parameter, _), move in moved.items() if parameter in OF_LATENCY)
     assert max(abs(move) for move in moved.values()) > 0.05

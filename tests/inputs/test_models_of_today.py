@@ -143,6 +143,7 @@ KEPT = {
         "kv_bytes_per_token_bf16": 6 * 2 * 2 * 2 * 128,
         "linear_state_bytes_per_sequence": 23 * (4 * 64 * 64 * 128 + 2 * 3 * (64 * 64 + 2 * 8 * 128)),
         "mlp_gated": False,
+        "moe_layers": 23,
     },
     # 69 delta layers keep a matrix for each of 96 heads, 24 latent ones a cache
     "moonshotai/Kimi-K3": {

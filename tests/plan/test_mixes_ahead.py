@@ -52,7 +52,7 @@ def cost_of(answer: Answer) -> float:
 
 @pytest.fixture(scope="module")
 def inquiry(catalogs: Catalogs) -> Inquiry:
-    return Inquiry.of(desk(LONG_AND_SHORT, 15.5, 1150), catalogs)
+    return Inquiry.of(desk(LONG_AND_SHORT, 15.0, 1150), catalogs)
 
 
 @pytest.fixture(scope="module")

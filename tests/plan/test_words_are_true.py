@@ -20,7 +20,7 @@ CHAT: dict[str, Any] = {
     "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 2, "input_tokens": 1024, "output_tokens": 256,
     "slo": {"ttft_ms": 800, "tpot_ms": 50},
 }  # fmt: skip
-NIGHTS_OFF = {"hourly": [0.0] * 8 + [1.0] * 2 + [0.0] * 14, "peak_requests_per_second": 2}
+NIGHTS_OFF = {"hourly": [0.0] * 8 + [1.0] * 2 + [0.0] * 14, "peak_requests_per_second": 2.5}
 
 
 def answered(catalogs: Catalogs, policy: dict[str, Any], **own: Any) -> PlanReport:

@@ -30,7 +30,7 @@ DENSE: Final = CHAT | {
     "slo": {"ttft_ms": 8000, "tpot_ms": 900},
 }  # fmt: skip
 """On cards without a fast link between them, stages that were measured serve it for less than splitting its layers."""
-SWIFT: Final = CHAT | {"slo": {"ttft_ms": 4000, "tpot_ms": 12}, "providers": {"deny": ["azure"]}}
+SWIFT: Final = CHAT | {"slo": {"ttft_ms": 4000, "tpot_ms": 9}, "providers": {"deny": ["azure"]}}
 SPREAD: Final = CHAT | {"requests_per_second": 3}
 BY_DAY: Final = CHAT | {
     "name": "day", "requests_per_second": None,
@@ -148,7 +148,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.max_spot_share": number(policy={"pricing_terms": EVERY_TERM}, rule={"max_spot_share": 0.2}),
     "policy.quotas": number(rule={"quotas": [{"provider": "verda", "max_gpus": 0}]}),
     "policy.mix_classes": Edit(
-        workloads=[MIXED | {"requests_per_second": 22}],
+        workloads=[MIXED | {"requests_per_second": 21}],
         policy={"precisions": ["bf16"]},
         rule={"mix_classes": False},
     ),

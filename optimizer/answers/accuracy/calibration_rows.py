@@ -31,6 +31,10 @@ from optimizer.performance.uncertainty.own_updates import OWN_SOURCE
 
 PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
 ERROR: Final = "fit_error"
+PRIOR_NOTE: Final = "prior: "
+"""How the note of a row begins that says where its prior comes from: a fit keeps it, up to `THEN`."""
+
+THEN: Final = "; then "
 PERCENT: Final = 100
 WORST_SHARE: Final = 0.9
 
@@ -82,7 +86,7 @@ def _metric_error(metric: str, errors: Floats, group: Names) -> MetricError:
 
 
 def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[CalibrationEntry]:
-    """All rows of the calibration under the fitted values, rounded to `DIGITS`."""
+    """All rows of the calibration under the fitted values, rounded to `DIGITS`; what priors rest on stays told."""
     entries = list(fitted.calibration.entries)
     values = fitted.parameters.values(fitted.calibration, x)
     used = np.unique(np.stack(list(fitted.deployments.setup.constants.index.values())))
@@ -101,10 +105,15 @@ def moved_rows(fitted: FitProblem, x: Floats, origin: Origin) -> list[Calibratio
                 "method": method,
                 "source": origin.source,
                 "as_of": origin.as_of,
-                "note": note,
+                "note": _about_prior(entry) + note,
             }
         )
     return entries
+
+
+def _about_prior(entry: CalibrationEntry) -> str:
+    """Where a row's prior comes from, in front of what becomes of it; empty where the row does not say."""
+    return entry.note.split(THEN)[0] + THEN if entry.note.startswith(PRIOR_NOTE) else ""
 
 
 TPOT: Final = METRICS.index("tpot")

@@ -31,6 +31,8 @@ class Model(Strict):
     moe_shared_intermediate_size: Count | None = None
     moe_first_dense_layers: int = 0
     moe_layer_step: Count = 1
+    moe_layers: Count | None = None
+    """Layers with routed experts; None where the dense ones at the front and the step say it."""
     vocab_size: Count
     max_context_tokens: Count
     attention: str

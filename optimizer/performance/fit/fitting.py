@@ -6,7 +6,8 @@ The fit minimizes, over the logarithms x of the free constants relative to their
 
 with w = (measured rows of the group)^exponent, so that groups count nearly alike, times (those of the source)^exponent
 where much of a figure is the source's own; and P the distance of every constant
-from its prior less that of its broader group, so that both move together, in units of its spread. The loss (Cauchy's)
+from its prior less that of its broader group, so that both move together, in units of its spread (a row `spread` of
+the parameter, or of parameter@group where a prior is surer or less sure than the others). The loss (Cauchy's)
 lets the few rows that nothing explains go their way. Its settings stand in the calibration catalog: rows `fit`
 (weights, scales, the loss's width c) and `spread` (by parameter).
 
@@ -254,7 +255,8 @@ def from_priors(calibration: Calibration) -> FreeConstants:
     precision = np.zeros((len(free), len(free)))
     for position, entry in free.items():
         row, broader = column[position], tied_to(calibration, entry)
-        precision[row, row] = 1 / (spread[entry.parameter] * (1.0 if broader is None else tied_factor))
+        own = spread.get(group_name([entry.parameter, entry.group]), spread[entry.parameter])
+        precision[row, row] = 1 / (own * (1.0 if broader is None else tied_factor))
         if broader in column:
             precision[row, column[broader]] = -precision[row, row]
     tied = [tied_to(calibration, entry) is not None for entry in free.values()]

@@ -22,6 +22,7 @@ ARCHITECTURE: Final[tuple[Axes, ...]] = (("architecture",), ("vendor",), ())
 PRECISION: Final[tuple[Axes, ...]] = (("precision", "architecture"), ("precision", "vendor"), ("precision",), ())
 ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
 KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
+FORMAT: Final[tuple[Axes, ...]] = (*PRECISION[:-1], ("architecture",), ())
 LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
 ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
 
@@ -38,6 +39,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "expert_bandwidth_factor": PRECISION,
     "expert_compute_factor": ARCHITECTURE,
     "expert_kernel_factor": (("era",), ()),
+    "expert_format_compute_factor": PRECISION,
     "expert_width_exponent": ((),),
     "expert_reference_width": ((),),
     "expert_touch_factor": ((),),
@@ -64,6 +66,8 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "stage_bubble_share": (("engine",), ()),
     "mixed_prefill_share": (("engine",), ()),
     "expert_layer_overhead_s": ENGINE,
+    "expert_layer_floor_s": FORMAT,
+    "mlp_launch_share": ((),),
     "latent_layer_overhead_s": ENGINE,
     "layer_format_factor": PRECISION,
     "expert_format_factor": PRECISION,
@@ -79,6 +83,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "requests_per_run": ((),),
     "run_tail_lives": (("lengths",), ()),
     # memory
+    "windows_kept": (("era",), ()),
     "kv_growth_share": (("engine",), ()),
     "layout_weights_share": ((),),
     "driver_reserve_share": (("vendor",), ()),
@@ -105,6 +110,8 @@ OF_LATENCY: Final = frozenset(
         "sequence_overhead_s",
         "request_overhead_s",
         "expert_layer_overhead_s",
+        "expert_layer_floor_s",
+        "mlp_launch_share",
         "latent_layer_overhead_s",
         "launch_floor_s",
         "expert_launch_floor_s",

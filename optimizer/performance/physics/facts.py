@@ -22,6 +22,13 @@ def expert_params(model: Model) -> float:
     return inactive / (1 - model.moe_active_experts / model.moe_experts)
 
 
+def expert_layers(model: Model) -> int:
+    """Layers that have routed experts: the first few may be dense, and beyond them only every so many-th has some."""
+    if model.moe_experts is None:
+        return 0
+    return model.moe_layers or (model.layers - model.moe_first_dense_layers) // model.moe_layer_step
+
+
 def is_latent(model: Model) -> bool:
     """Whether the KV cache holds one compressed latent per token (MLA), which tensor parallelism cannot divide."""
     return model.kv_lora_rank is not None
@@ -34,7 +41,7 @@ def network_facts(model: Model) -> dict[str, float]:
     routed = expert_params(model)
     head = float(model.vocab_size * model.hidden_size)
     read = model.active_params_excl_input_embedding_b * PARAMS_PER_BILLION
-    latent = is_latent(model)
+    latent, routed_layers = is_latent(model), expert_layers(model)
     decode_dims = (
         2.0 * (model.kv_lora_rank or 0) + float(model.qk_rope_head_dim or 0) if latent else 2.0 * model.head_dim
     )
@@ -52,6 +59,8 @@ def network_facts(model: Model) -> dict[str, float]:
         "expert_params": routed,
         "experts": experts,
         "active_experts": active,
+        "expert_layers": routed_layers,
+        "lone_expert_layers": 0 if model.moe_shared_intermediate_size else routed_layers,
         "expert_width": float(model.moe_intermediate_size or model.intermediate_size),
         "kv_layers": model.kv_cache_layers,
         **cache_facts(model),

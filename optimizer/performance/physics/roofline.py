@@ -103,7 +103,8 @@ def experts(setup: Setup) -> Experts:
     moved = network.expert_params * setup.weights.expert_bytes_per_param / tp
     width = network.expert_width / np.where(setup.layout.expert_parallel | setup.layout.attention_dp, 1.0, tp)
     relative = (width / constants["expert_reference_width"]) ** constants["expert_width_exponent"]
-    slower = np.minimum(constants["expert_compute_factor"] * constants["expert_kernel_factor"] * relative, 1.0)
+    kernels = constants["expert_kernel_factor"] * constants["expert_format_compute_factor"]
+    slower = np.minimum(constants["expert_compute_factor"] * kernels * relative, 1.0)
     roof = _roof(
         setup,
         moved,

@@ -108,6 +108,9 @@ class Network(RowArrays):
     expert_params: Floats
     experts: Floats
     active_experts: Floats
+    expert_layers: Floats
+    lone_expert_layers: Floats
+    """Layers of routed experts alone, with neither a dense nor a shared MLP."""
     expert_width: Floats
     kv_layers: Floats
     window_layers: Floats
@@ -204,10 +207,12 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
     gpu_columns = _by_row(names["gpu"], [gpu_facts(gpu) for gpu in gpus])
     interconnect, link = _interconnect(columns, gpu_columns, names["gpu"].grouped([gpu.link for gpu in gpus]))
     found = constants(Calibration.of(catalogs.calibration), _axes(catalogs, names) | {"link": link})
+    network = _struct(Network, _by_row(names["model"], [network_facts(model) for model in models]))
     return Setup(
         hardware=_struct(Hardware, gpu_columns | _kernels(catalogs, names["gpu"], names["precision"])),
         interconnect=interconnect,
-        network=_struct(Network, _by_row(names["model"], [network_facts(model) for model in models])),
+        # an engine that knows no windows keeps and reads what lies before them, too
+        network=replace(network, window=np.where(found["windows_kept"] > 0, network.window, math.inf)),
         weights=_struct(Weights, _storage(catalogs, names)),
         layout=_layout(catalogs, columns, names),
         constants=found,

@@ -128,10 +128,18 @@ def step_overhead_seconds(setup: Setup) -> Floats:
     """
     constants, network = setup.constants, setup.network
     plain = np.where(setup.weights.body_quantized > 0, constants["layer_format_factor"], 1.0)
-    routed = constants["expert_layer_overhead_s"] * constants["expert_format_factor"]
-    per_layer = constants["layer_overhead_s"] * plain + np.where(network.experts > 1, routed, 0.0)
+    body = constants["layer_overhead_s"] * plain * launching_layers(setup)
+    routed = (
+        constants["expert_layer_overhead_s"] * constants["expert_format_factor"] + constants["expert_layer_floor_s"]
+    )
     latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
-    return constants["step_overhead_s"] + network.layers * (per_layer + latent)
+    return constants["step_overhead_s"] + body + network.expert_layers * routed + network.layers * latent
+
+
+def launching_layers(setup: Setup) -> Floats:
+    """Layers by the kernels that they launch beside those of their experts, (n,): fewer without another MLP."""
+    network = setup.network
+    return network.layers - setup.constants["mlp_launch_share"] * network.lone_expert_layers
 
 
 def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) -> Floats:
@@ -163,9 +171,10 @@ def chunks_of(setup: Setup, tokens: Floats) -> Floats:
 def launch_floor_seconds(setup: Setup) -> Floats:
     """The least time a prefill takes, (n,): its kernels are launched one by one, without a recorded graph."""
     constants, network = setup.constants, setup.network
-    routed = np.where(network.experts > 1, constants["expert_launch_floor_s"], 0.0)
+    body = constants["launch_floor_s"] * launching_layers(setup)
+    routed = constants["expert_launch_floor_s"] * network.expert_layers
     latent = np.where(network.latent > 0, constants["latent_launch_floor_s"], 0.0)
-    return (constants["launch_floor_s"] + routed + latent) * network.layers
+    return body + routed + latent * network.layers
 
 
 def launched_seconds(setup: Setup, prefill: Floats) -> Floats:

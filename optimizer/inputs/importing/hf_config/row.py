@@ -164,14 +164,17 @@ def _shape_columns(decoder: Decoder, experts: ExpertNetwork | None, width: int) 
     networks = [number for number, layer in enumerate(decoder.layers) if layer.feed_forward is not None]
     first = networks.index(at[0]) if at else 0
     step = networks.index(at[1]) - first if len(at) > 1 else 1
+    dense_first = 0 if step > 1 else first
+    as_told = (len(decoder.layers) - dense_first) // step
     routed = (
         {
             "moe_experts": experts.count,
             "moe_active_experts": experts.active,
             "moe_intermediate_size": experts.width,
             "moe_shared_intermediate_size": experts.shared_width or None,
-            "moe_first_dense_layers": 0 if step > 1 else first,
+            "moe_first_dense_layers": dense_first,
             "moe_layer_step": step,
+            "moe_layers": None if len(at) == as_told else len(at),
         }
         if experts
         else {}
