@@ -9,6 +9,7 @@ import pytest
 from support.command import Command
 
 from optimizer.answers.accuracy.calibrate import fit
+from optimizer.answers.accuracy.calibration_rows import THEN, Origin, moved_rows
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
@@ -179,6 +180,29 @@ def test_what_runs_away_from_its_broader_group_is_held_there(
 
 def test_groups_are_tied_to_broader_ones_more_tightly_than_these_to_their_priors(catalogs: Catalogs) -> None:
     assert Calibration.of(catalogs.calibration).lookup(FIT, "tied_spread_factor") < 1
+
+
+def test_a_prior_that_is_judgement_may_be_less_sure_than_others_of_its_parameter(catalogs: Catalogs) -> None:
+    calibration = Calibration.of(catalogs.calibration)
+    free, own = from_priors(calibration), calibration.members("spread")
+    tied = calibration.lookup(FIT, "tied_spread_factor")
+    found = {
+        calibration.entries[position].group: 1 / free.precision[column, column]
+        for column, position in enumerate(free.position)
+        if calibration.entries[position].parameter == "expert_format_compute_factor"
+    }
+    assert found["int4@hopper"] == pytest.approx(tied * own["expert_format_compute_factor"])
+    assert found["int4@ampere"] == pytest.approx(tied * own["expert_format_compute_factor@int4@ampere"])
+    assert found["int4@ampere"] > found["int4@hopper"]
+
+
+def test_what_a_prior_rests_on_is_told_after_any_number_of_fits(catalogs: Catalogs) -> None:
+    fitted = problem(slower(catalogs, rows()), catalogs)
+    moved = moved_rows(fitted, np.zeros(len(fitted.parameters.start)), Origin("own", catalogs.as_of, "mine"))
+    rested = {(row.parameter, row.group): row.note.split(THEN) for row in moved if row.note.startswith("prior: ")}
+    before = {(row.parameter, row.group): row.note for row in catalogs.calibration}
+    assert rested
+    assert all(len(note) == 2 and before[key].startswith(note[0]) for key, note in rested.items())
 
 
 def test_a_constant_without_a_broader_group_never_counts_as_run_away() -> None:

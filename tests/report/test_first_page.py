@@ -23,7 +23,7 @@ from optimizer.report.plan.sections import plan_answer, plan_sections
 
 MAX_LINES = {1: 22, 2: 27}
 """Lines with words of a plan with so many deployments."""
-MOST_LINES = 28
+MOST_LINES = 32
 """Of a page whose plan changes over the week or serves several workloads."""
 PAGE = ["Question", "Plan", "What else it could cost a month", "Before you sign", "How sure"]
 
@@ -59,13 +59,13 @@ def test_the_first_plan_names_a_measured_card_at_a_seller_that_one_can_sign_with
 def test_instances_that_several_deployments_share_are_counted_and_paid_once(
     planned: Callable[[str], PlanReport],
 ) -> None:
-    report = planned("eu-residency")
+    report = planned("two-shifts")
     (purchase,) = report.purchases
     assert len(report.deployments) == 2
     first, second = deployments_in_short(report).table.rows
-    assert first[1].startswith(f"{purchase.instances}× g6e.xlarge at aws")
+    assert first[1].startswith(f"{purchase.instances}× secure-h100-sxm at runpod")
     assert first[-1] == f"{report.monthly_cost_usd:,.2f}"
-    assert second[1] == f"the same {purchase.instances}× g6e.xlarge"
+    assert second[1] == f"the same {purchase.instances}× secure-h100-sxm"
     assert second[-1] == ""
 
 
