@@ -8,6 +8,7 @@ server does more than its layers do, so where a predicted layer is slower than a
 other work of the server there; where it is faster, it is too fast.
 """
 
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,7 @@ def page(catalogs: Catalogs) -> str:
 
 def main() -> None:
     """Writes the page."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     PAGE.write_text(page(load_catalogs()), encoding="utf-8")
 
 

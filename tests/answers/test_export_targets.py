@@ -247,7 +247,7 @@ def test_a_target_says_what_it_cannot_carry(planned: Planned, catalogs: Catalogs
 def test_the_chart_knows_a_quantized_checkpoint_by_the_name_that_clients_ask_for(
     planned: Planned, catalogs: Catalogs
 ) -> None:
-    found = exported(planned("eu-residency"), catalogs, "llm-d")
+    found = exported(planned("two-shifts"), catalogs, "llm-d")
     for content in of_target(found, "llm-d"):
         artifacts = content["modelArtifacts"]
         run = run_named(found, artifacts["labels"]["llm-d.ai/model"])

@@ -52,7 +52,7 @@ def test_a_discount_lowers_no_cap(planned: Planned, catalogs: Catalogs, tmp_path
 
 
 def test_machines_that_are_bought_together_are_bought_once(planned: Planned, catalogs: Catalogs) -> None:
-    found = exported(planned("eu-residency"), catalogs, "compose", "terraform", "vllm")
+    found = exported(planned("two-shifts"), catalogs, "compose", "terraform", "vllm")
     assert len(found.runs) > 1
     assert all(run.machine.bought_with for run in found.runs)
     assert {path.split("/")[1] for path in found.files} == {"vllm.sh"}

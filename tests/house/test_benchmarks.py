@@ -9,6 +9,9 @@ from support.paths import ROOT
 
 Script = Callable[[str], Any]
 
+NEEDS = {"kernels": "torch"}
+"""What a script asks of the machine that it is run on, beyond this project."""
+
 RUN = sorted(
     file.stem for file in (ROOT / "benchmarks").glob("*.py") if "def main(" in file.read_text(encoding="utf-8")
 )
@@ -18,6 +21,8 @@ RUN = sorted(
 def test_a_benchmark_says_how_it_is_run(
     name: str, script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
     module = script(name)
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--help"])
     with pytest.raises(SystemExit) as ended:
