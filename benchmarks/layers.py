@@ -31,7 +31,7 @@ NONE = np.zeros(1)
 OPENING = """# Predicted layers, held against layers on a GPU
 
 The calibration is fitted to what other people measured of whole servers, and begins at other people's tables of
-kernels. Here its parts are held against decoder layers that were timed by themselves on cards of our own, in 16 bit, on
+kernels. Here its parts are held against decoder layers that we timed by themselves on cards at hand, in 16 bit, on
 random weights. Nothing was fitted to these. `python benchmarks/kernels.py` measures on any NVIDIA GPU with PyTorch,
 `python benchmarks/layers.py` makes this page of what it wrote.
 """
