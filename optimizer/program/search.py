@@ -146,21 +146,26 @@ def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:
     Without a week or losses to survive the program of all is solved as soon.
     """
     most, offers = problem.ceiling.places, problem.offers
-    hard = problem.traffic.periods > 1 or problem.limits.survive or places_instances(problem)
-    if most is None or most > 3 or len(problem.apis) or not hard:
+    if most is None or most > 3 or len(problem.apis) or not _hard(problem):
         return []
     place = label_numbers(offers.provider if most == 3 else offers.region)[problem.candidates.offer]
     return [keep & (place == each) for each in np.unique(place[keep]).tolist()]
 
 
-def one_configuration_each(problem: Problem, keep: Flags) -> list[Flags]:
-    """The same for a week of one workload that a single configuration serves: each plan runs one of them alone.
+def _hard(problem: Problem) -> bool:
+    """Whether the program of all takes longer than those of parts."""
+    return problem.traffic.periods > 1 or bool(problem.limits.survive) or places_instances(problem)
 
-    Changes are counted against what is in force, which stands in every part, so there are none then.
+
+def one_configuration_each(problem: Problem, keep: Flags) -> list[Flags]:
+    """The same for one workload that a single configuration serves: each plan runs one of them alone.
+
+    Without a week or losses to survive, again, the program of all is solved as soon. Changes are counted against what
+    is in force, which stands in every part, so there are none then.
     """
     label = label_numbers(problem.candidates.configuration)
     alone = problem.limits.max_distinct_configurations == 1 == len(set(problem.traffic.workload))
-    if not alone or problem.traffic.periods == 1 or problem.candidates.replicas_in_force.any():
+    if not alone or not _hard(problem) or problem.candidates.replicas_in_force.any():
         return []
     return [keep & (label == each) for each in np.unique(label[keep]).tolist()]
 

@@ -8,10 +8,19 @@ from support.placements import larger_problem
 from support.promises import faults
 
 from optimizer.base.clock import Clock
-from optimizer.program.problem.data import Candidates, FullestInstance, HostedApis, Limits, Offers, steady_traffic
+from optimizer.program.problem.data import (
+    Candidates,
+    Ceiling,
+    FullestInstance,
+    HostedApis,
+    Limits,
+    Offers,
+    steady_traffic,
+)
 from optimizer.program.problem.instance_contents import instance_contents
 from optimizer.program.problem.problem import Problem, compacted
-from optimizer.program.proof.contents_bound import candidates_within
+from optimizer.program.proof import fullest_instance
+from optimizer.program.proof.contents_bound import contents_within
 from optimizer.program.proof.fullest_instance import divides_fullest
 from optimizer.program.solve import solve, solve_plainly
 
@@ -60,8 +69,13 @@ def carrying(problem: Problem, least: float, most: float) -> Problem:
     return replace(problem, fullest=FullestInstance(np.array([least]), np.array([most])))
 
 
+@pytest.mark.parametrize("weighed", [0, 6, fullest_instance.MOST_WEIGHED])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_cheapest_plan_is_that_of_a_program_with_every_level(seed: int) -> None:
+def test_the_cheapest_plan_is_that_of_a_program_with_every_level(
+    seed: int, weighed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many contents a box may have that is not cut any further."""
+    monkeypatch.setattr(fullest_instance, "MOST_WEIGHED", weighed)
     problem = larger_problem(seed)
     found, plain = solve(problem), solve_plainly(problem)
     assert divides_fullest(problem)
@@ -129,7 +143,19 @@ def test_a_scarce_offer_replaces_no_other() -> None:
 def test_candidates_that_no_plan_within_a_cost_has_are_left_out() -> None:
     """Six cards at 1.5 carry 1.2 for 9.0 USD/h; a box for 8.0 that carries 1.0 needs another one beside it."""
     problem = carrying(boxes_and_cards(), 0.2, np.inf)
-    assert candidates_within(problem, np.inf, Clock()).tolist() == [False, True, True]
-    assert candidates_within(problem, 9.0, Clock()).tolist() == [False, False, True]
-    assert not candidates_within(problem, 8.9, Clock()).any()
-    assert not candidates_within(carrying(boxes_and_cards(), 0.2, 0.1), np.inf, Clock()).any()
+    assert within(problem, np.inf) == ([False, True, True], 2)
+    assert within(problem, 9.0) == ([False, False, True], 1)
+    assert within(problem, 8.9) == ([False, False, False], 0)
+    assert within(carrying(boxes_and_cards(), 0.2, 0.1), np.inf) == ([False, False, False], 0)
+
+
+def test_few_instances_cost_more() -> None:
+    """Four instances that carry 1.2 are half a box and three and a half cards at the least, for 9.25 USD/h."""
+    problem = carrying(boxes_and_cards(), 0.2, np.inf)
+    assert within(problem, 9.1) == ([False, False, True], 1)
+    assert within(replace(problem, ceiling=Ceiling(instances=4)), 9.1) == ([False, False, False], 0)
+
+
+def within(problem: Problem, usd_per_hour: float) -> tuple[list[bool], int]:
+    candidates, contents = contents_within(problem, usd_per_hour, Clock())
+    return candidates.tolist(), contents

@@ -145,11 +145,14 @@ def _spread_over_instances(problem: Problem, variables: Variables) -> Rows:
 
 
 def _without_an_instance(problem: Problem, variables: Variables) -> Rows:
-    """carried - sum of step exposed >= 1 for each demand: what the fullest instance carries of it may be lost."""
+    """carried - sum of step exposed >= 1 for each demand: what the fullest instance carries of it may be lost.
+
+    Where a search has said how much that is at least it is 1 + least, and levels begin there.
+    """
     levels, number = variables.demand_levels, np.arange(len(problem.demands))
     return at_least(
         [f"instance|{name}" for name in demand_names(problem, number)],
-        1.0,
+        1.0 + problem.fullest.least if problem.fullest.divided else 1.0,
         (number, variables.carried, 1.0),
         (levels.of, variables.exposed, -levels.step),
     )

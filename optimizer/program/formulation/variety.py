@@ -6,11 +6,11 @@ from optimizer.base.arrays import Ints
 from optimizer.program.formulation.policy import limit_of
 from optimizer.program.formulation.rows import Rows, at_most, family_of, tagged
 from optimizer.program.formulation.variables import Variables, by_period
+from optimizer.program.problem.loss_levels import most_held
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import (
     label_numbers,
     labels,
-    most_replicas,
     providers_of,
     trimming_groups,
 )
@@ -19,8 +19,8 @@ from optimizer.program.problem.quantities import (
 def max_distinct_configurations(problem: Problem, variables: Variables) -> Rows:
     """sum of chosen[l] <= limit; replicas[t,c] <= most[t,c] chosen[l]; trimmed flows of a label <= demand[k] chosen[l].
 
-    The big-M `most` is the count of replicas beyond which one more is useless (see `quantities`). The flow rows follow
-    from the replica rows for whole numbers and are what makes the relaxation tight.
+    The big-M `most` is the count of replicas beyond which one more is useless (see `quantities` and `loss_levels`). The
+    flow rows follow from the replica rows for whole numbers and are what makes the relaxation tight.
     """
     limit, label = problem.limits.max_distinct_configurations, label_numbers(problem.candidates.configuration)
     return family_of(
@@ -87,7 +87,7 @@ def _linked(problem: Problem, variables: Variables, label: Ints, chosen: Ints, p
     replicas = at_most(
         [f"{prefix}replicas|{name}" for name in by_period(problem, ids)],
         0.0,
-        (cell, variables.replicas, 1.0 / most_replicas(problem)),
+        (cell, variables.replicas, 1.0 / most_held(problem, variables.contents)),
         (cell, np.tile(chosen[label], problem.traffic.periods), -1.0),
     )
     flow = at_most(

@@ -102,10 +102,12 @@ class FullestInstance:
 
     Attributes:
         least, most: (D,) shares of a demand.
+        weighed: Whether a program finds out itself how much more than the least it is.
     """
 
     least: Floats = field(default_factory=lambda: np.zeros(0))
     most: Floats = field(default_factory=lambda: np.zeros(0))
+    weighed: bool = False
 
     @property
     def divided(self) -> bool:

@@ -50,14 +50,17 @@ NO_LEVELS = LossLevels(_NOTHING, np.zeros(0), _NOTHING, _NOTHING, _NOTHING, _NOT
 def demand_levels(problem: Problem, contents: InstanceContents) -> LossLevels:
     """The share of each demand that instances with these contents carry at full rate; none where none must be left.
 
-    None either where a search has divided what the fullest instance carries: a row says how much is lost at least.
+    Where a search has divided what the fullest instance carries a row says how much is lost at least: levels begin
+    there, or there are none at all.
     """
-    demands = problem.demands
+    demands, fullest = problem.demands, problem.fullest
     # (demand, content) -> the share that is lost with it
     lost = np.zeros((len(demands), len(contents)))
-    if "instance" in problem.limits.survive and not problem.fullest.divided and len(contents):
+    if "instance" in problem.limits.survive and (fullest.weighed or not fullest.divided) and len(contents):
         share = shares_at_full_rate(problem)
         np.add.at(lost.T, contents.content, (share[:, contents.candidate] * contents.count).T)
+        if fullest.divided:
+            lost = np.maximum(lost - fullest.least[:, None], 0.0)
     demand, content = np.nonzero(lost)
     return _levels(problem, contents, demand, demands.period[demand], content, lost[demand, content])
 
@@ -97,8 +100,25 @@ def _levels(
 
 
 def _most_instances(problem: Problem, contents: InstanceContents) -> Ints:
-    """(T, P) instances with a content that hold no more replicas than are of use."""
+    """(T, P) instances with a content that hold no more replicas than are of use.
+
+    Where parts of contents are not listed, the last of so many may hold some beyond that: of one more none is of use.
+    """
+    useful = most_replicas(problem)[:, contents.candidate]
+    if problem.fullest.weighed:
+        most = np.zeros((problem.traffic.periods, len(contents)), dtype=np.int64)
+        np.maximum.at(most.T, contents.content, -(-useful // contents.count).T)
+        return most
     most = np.full((problem.traffic.periods, len(contents)), np.iinfo(np.int64).max)
-    of_entry = most_replicas(problem)[:, contents.candidate] // contents.count
-    np.minimum.at(most.T, contents.content, of_entry.T)
+    np.minimum.at(most.T, contents.content, (useful // contents.count).T)
+    return most
+
+
+def most_held(problem: Problem, contents: InstanceContents) -> Ints:
+    """(T, C) replicas beyond which none runs: those of use or, where parts are not listed, what contents hold."""
+    most = most_replicas(problem)
+    if problem.fullest.weighed:
+        instances = _most_instances(problem, contents)[:, contents.content]
+        most = np.zeros_like(most)
+        np.add.at(most.T, contents.candidate, (instances * contents.count).T)
     return most

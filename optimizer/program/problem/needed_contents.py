@@ -10,8 +10,9 @@ labels of what stands there, its GPUs; and where q can be had without end or is 
 Proof, by exchange. Turn every instance with p into one with q, each with what q has room for. Cost does not rise, there
 are as many instances and no more GPUs, at places that are no worse. What p's replicas were sent q's serve, within the
 same utilization; all that run carry no less of any demand, and the fullest instance no more than `most`, as all that
-are listed do: what must be carried is still. So no limit is broken that looks at no more than that (`_LOOKED_AT`);
-where another one is in force nothing is replaced.
+are listed do: what must be carried is still. Where a program weighs itself what is lost, that is no less either: with q
+in place of p it loses more by the difference at most, and what all carry grows by that once or more. So no limit is
+broken that looks at no more than that (`_LOOKED_AT`); where another one is in force nothing is replaced.
 """
 
 from dataclasses import dataclass
@@ -75,11 +76,16 @@ def largest_within(problem: Problem, listed: OfferContents, most_held: Ints) -> 
     return OfferContents(listed.offer, listed.candidates, counts[largest])
 
 
-def not_replaced(problem: Problem, listed: list[OfferContents]) -> list[OfferContents]:
-    """Contents of all offers but those that another one replaces."""
+def may_be_exchanged(problem: Problem) -> bool:
+    """Whether nothing that the problem asks is harder to keep with a content that carries more in place of another."""
     limits, traffic = problem.limits, problem.traffic
     more = traffic.least_replicas.any() or problem.egress.charged or problem.tolls_usd_per_hour.size
-    if more or not limits.names_in_force <= _LOOKED_AT or stands_in_force(problem).any() or not listed:
+    return not more and limits.names_in_force <= _LOOKED_AT and not stands_in_force(problem).any()
+
+
+def not_replaced(problem: Problem, listed: list[OfferContents]) -> list[OfferContents]:
+    """Contents of all offers but those that another one replaces."""
+    if not listed or not may_be_exchanged(problem):
         return listed
     of = np.repeat(np.arange(len(listed)), [len(each.counts) for each in listed])
     replicas = np.zeros((len(of), len(problem.candidates)))

@@ -14,6 +14,12 @@ more power or carbon under a limit on it, in no quota that o is not in, not scar
 price, is paid for no longer once started, is tolled no more in any period, and every candidate of o has a replacement
 by the candidate rule on o'. An offer with replicas in force is never replaced.
 
+Region rule, where a plan may have only so many places and nothing else is asked of them. A region goes where each of
+its offers is replaced by the offer rule at some other region, the same one for all of them, of its own provider or, for
+a provider of no other region, of any. What ran in the region runs in that one then: one region and, if not the same,
+one provider for another. Regions that are not one provider's alone stay, as do providers while hosted APIs may add to
+what they are used for.
+
 Variety. Where all that is asked of places is that a plan runs at n of them, o' may be at another place than o if n such
 offers at n places each serve all that o does. For a plan that runs without o at n - 1 places only, one of the n is
 elsewhere: o turns into that one, in each period by itself. So nothing may join the hours, and what is paid all month is
@@ -42,12 +48,14 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
 So a plan of no more cost avoids what is replaced. Ties are broken by the order of ids, so no two replace each other.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.program.problem.data import Candidates
+from optimizer.program.problem.data import Candidates, Ceiling
 from optimizer.program.problem.indices import grouped
 from optimizer.program.problem.layouts import LoadGroups, binding_offers, load_groups
 from optimizer.program.problem.problem import Problem
@@ -57,11 +65,15 @@ from optimizer.program.problem.traits import (
     Variety,
     candidate_traits,
     no_worse_where,
+    offer_traits,
     variety,
 )
 
 MOST_COMPARISONS = 5_000_000
 """Pairs of offers that are looked at; where there are more, the dearest offers stay, as any offer may."""
+
+PLACES: Final = ("provider", "region")
+"""Traits of an offer that say where it is."""
 
 MANY_RATES, SAMPLED, RARELY = 200_000, 100, 50
 """With more rates than that, this many offers are looked at first; where one in fifty is replaced, no more are."""
@@ -82,7 +94,43 @@ def undominated(problem: Problem) -> Flags:
         return keep
     offers = _best_offers(_OfferRule.of(problem, np.flatnonzero(keep), kind))
     offers[offer[fixed]] = True
-    return keep & offers[offer]
+    keep &= offers[offer]
+    if _only_counts_places(problem):
+        keep &= _in_best_regions(problem, _OfferRule.of(problem, np.flatnonzero(keep), kind, but=PLACES), fixed)[offer]
+    return keep
+
+
+def _only_counts_places(problem: Problem) -> bool:
+    """Whether a plan may have so many places, and no limit asks anything else of them."""
+    others = offer_traits(replace(problem, ceiling=Ceiling(instances=problem.ceiling.instances)))
+    return problem.ceiling.places is not None and not set(PLACES) & set(others)
+
+
+def _in_best_regions(problem: Problem, rule: "_OfferRule", fixed: Flags) -> Flags:
+    """(O,) the region rule: walk the regions from the last to the first until none goes any more."""
+    region, provider = label_numbers(problem.offers.region), label_numbers(problem.offers.provider)
+    if len(rule.by_price) ** 2 > MOST_COMPARISONS:
+        return np.ones(len(region), dtype=np.bool_)
+    regions_of: dict[int, set[int]] = {}
+    owners: dict[int, set[int]] = {}
+    for at, owner in zip(region[rule.by_price].tolist(), provider[rule.by_price].tolist(), strict=True):
+        regions_of.setdefault(owner, set()).add(at)
+        owners.setdefault(at, set()).add(owner)
+    owner_of = {at: min(those) for at, those in owners.items() if len(those) == 1}
+    held = set(region[problem.candidates.offer[fixed]].tolist())
+    # region -> those at each of which every offer of it is replaced
+    better = {at: set(owner_of) - {at} for at in owner_of.keys() - held}
+    for offer in rule.by_price[np.isin(region[rule.by_price], list(better))].tolist():
+        better[int(region[offer])] &= set(region[rule.replacing(rule.no_dearer(offer), offer)].tolist())
+    standing, before = set(owners), 0
+    while len(standing) != before:
+        before = len(standing)
+        for at in sorted(better.keys() & standing, reverse=True):
+            own = regions_of[owner_of[at]]
+            alone = not len(problem.apis) and own & standing == {at}
+            if better[at] & standing & (standing if alone else own):
+                standing.remove(at)
+    return np.isin(region, list(standing))
 
 
 def _replacement_kind(problem: Problem) -> Ints:
@@ -151,6 +199,7 @@ class _OfferRule:
         variety: At how many places others must be that replace an offer.
         content: (O,) the same number for offers whose candidates are the same in kind, size and rates.
         scarce: (O,) whether only so many can be had, so that it replaces no other.
+        price: (O,).
         by_price: Offers with candidates, the cheapest first.
     """
 
@@ -160,11 +209,12 @@ class _OfferRule:
     variety: Variety
     content: Ints
     scarce: Flags
+    price: Floats
     by_price: Ints
 
     @classmethod
-    def of(cls, problem: Problem, kept: Ints, kind: Ints) -> "_OfferRule":
-        """The rule for the candidates that the first rule kept."""
+    def of(cls, problem: Problem, kept: Ints, kind: Ints, but: Collection[str] = ()) -> "_OfferRule":
+        """The rule for the candidates that the first rule kept, but for some traits."""
         candidates, kind, price = problem.candidates.select(kept), kind[kept], problem.offers.price_usd_per_hour
         have, need = _rates(candidates, kind, len(price))
         by_price = np.lexsort((np.arange(len(price)), price))
@@ -172,12 +222,18 @@ class _OfferRule:
         return cls(
             have=np.ascontiguousarray(have.T),
             need=need,
-            traits=no_worse_where(problem, named, places),
+            traits=no_worse_where(problem, (name for name in named if name not in but), places),
             variety=places,
             content=_contents(candidates, kind, len(price)),
             scarce=np.isfinite(problem.offers.available),
+            price=price,
             by_price=by_price[need[by_price].any(axis=1)],
         )
+
+    def no_dearer(self, offer: int) -> Ints:
+        """Those that cost no more than one and may replace it as far as its traits go."""
+        last = np.searchsorted(self.price[self.by_price], self.price[offer], side="right")
+        return self.no_worse(self.by_price[:last], offer)
 
     def no_worse(self, rivals: Ints, offer: int) -> Ints:
         """Those of some offers that may replace one as far as its traits go."""
@@ -186,12 +242,16 @@ class _OfferRule:
 
     def replaced(self, rivals: Ints, offer: int) -> bool:
         """Whether some offers have all that another one needs, at as many places as are wanted."""
+        return self.enough(rivals) and self.enough(self.replacing(rivals, offer))
+
+    def replacing(self, rivals: Ints, offer: int) -> Ints:
+        """Those of some offers that have all that another one needs; more where these are at too few places already."""
         need = self.need[offer]
-        for column in np.flatnonzero(need).tolist() if self.enough(rivals) else []:
-            rivals = rivals[self.have[column][rivals] >= need[column]]
+        for column in np.flatnonzero(need).tolist():
             if not self.enough(rivals):
-                return False
-        return self.enough(rivals)
+                break
+            rivals = rivals[self.have[column][rivals] >= need[column]]
+        return rivals
 
     def enough(self, rivals: Ints) -> bool:
         """Whether some offers are at as many places as are wanted."""

@@ -1,8 +1,8 @@
 """The cheapest plan that survives the loss of any one instance, by dividing how much the fullest one carries.
 
 What is left after a loss is what all carry less what the fullest instance carries of a demand, which is not linear in
-counts. A program that says so has a binary for each level of each demand, and a relaxation that loses next to nothing:
-an instance that is bought to a tenth is lost to a tenth.
+counts. A program that says so has a binary for each level of each demand and, with thousands of contents, a relaxation
+that loses next to nothing: an instance that is bought to a tenth is lost to a tenth.
 
 Here a program is told between what shares of each demand the fullest instance carries, `least` and `most`, one such
 box at a time. Its instances have contents within `most`, and all carry 1 + `least` of each demand. Every plan of the
@@ -12,6 +12,9 @@ m > a, and the box is cut between a and m. Neither half has that plan: in one it
 other all carry too little. The box of the lowest bound is next, and the search ends when that is as high as the best
 plan's cost. A plan near the cheapest of a box tells as well where to cut it, and is found sooner: only where it can
 lose its fullest instance the cheapest is asked for.
+
+A box whose plans have few contents is not cut any further: with a binary for each level of what they carry, from
+`least` up, its program finds the cheapest plan that can lose its own fullest instance.
 
 A plan that does not carry enough tells how much an instance of a cheap plan carries. The cheapest one of no fuller
 instances that can lose as much is looked for each time, too: one of the first is mostly the best of all, and what is
@@ -29,9 +32,10 @@ from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.problem.data import FullestInstance
 from optimizer.program.problem.instance_contents import affordable
 from optimizer.program.problem.losses import shares_at_full_rate
+from optimizer.program.problem.needed_contents import may_be_exchanged
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import stands_in_force
-from optimizer.program.proof.contents_bound import candidates_within
+from optimizer.program.proof.contents_bound import contents_within
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import can_beat, cheaper, most_usd_per_hour, result_of, solve_on
@@ -42,6 +46,9 @@ ENOUGH = 1e-6
 
 MOST_DEMANDS = 8
 """Demands beyond which boxes are too many: a cut says something of one demand alone."""
+
+MOST_WEIGHED = 600
+"""Contents that a plan of a box may have, up to which a program weighs by itself what may be lost."""
 
 SHARE_OF_OPEN = 0.5
 """Of what is open between a box and the best plan: how near its cheapest a plan of it is that tells where to cut."""
@@ -195,7 +202,11 @@ def _solved(
     listed = affordable(problem, left, cost)
     part = compacted(asked, listed)
     needed = stands_in_force(problem)
-    needed[part.candidates[candidates_within(part.problem, inner.cutoff_usd_per_hour, state.clock)]] = True
+    here, contents = contents_within(part.problem, inner.cutoff_usd_per_hour, state.clock)
+    needed[part.candidates[here]] = True
+    if contents <= MOST_WEIGHED and may_be_exchanged(problem):
+        asked = replace(asked, fullest=replace(fullest, weighed=True))
+        inner = replace(inner, relative_gap=0.0)
     result, plan = solve_on(asked, needed, inner, state.node_limit)
     state.columns_solved, state.solver = inner.columns_solved, inner.solver
     return _Looked(result, plan, float(cost[left & ~listed].min(initial=np.inf)))

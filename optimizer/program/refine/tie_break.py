@@ -130,7 +130,7 @@ def _egress_alone(problem: Problem) -> Floats:
 
 def _fewest_replicas(problem: Problem, plan: Incumbent, possible: Flags, clock: Clock) -> Incumbent:
     """Fewest replica hours on the instances bought, then the lowest ranks."""
-    equals = _EqualCost(problem, plan, possible, clock)
+    equals = _EqualCost(alike(problem, plan), plan, possible, clock)
     part, variables = equals.part, equals.program.variables
     if not len(part.candidates):
         return plan
