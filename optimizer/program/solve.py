@@ -117,7 +117,8 @@ class Solution:
         """The same plan where no plan of a problem with more choices costs less than a bound."""
         cost = self.cost_usd_per_month or 0.0
         proven = cost - bound_usd_per_month <= EQUAL_COST * cost
-        bound = cost if proven else bound_usd_per_month
+        # a number of an array's kind is written otherwise than a plain one
+        bound = cost if proven else float(bound_usd_per_month)
         outcome: Outcome = "optimal" if proven else "feasible"
         return replace(
             self,
@@ -218,7 +219,7 @@ def _solved(problem: Problem, state: SearchState, eliminate: bool, break_ties: b
     check(problem)
     if missing := _unserved(problem):
         return _without_plan(problem, "infeasible", f"no candidate serves {', '.join(missing)}", state)
-    if too_few := _configurations_missing(problem):
+    if too_few := configurations_missing(problem):
         return _without_plan(problem, "infeasible", too_few, state)
     order = sorted_problem(problem)
     try:
@@ -275,7 +276,7 @@ def _unserved(problem: Problem) -> list[str]:
     return sorted(select_labels(problem.traffic.classes, np.flatnonzero(uncovered)))
 
 
-def _configurations_missing(problem: Problem) -> str | None:
+def configurations_missing(problem: Problem) -> str | None:
     """That each workload needs a configuration of its own, where fewer are allowed; None where they suffice."""
     most, least = problem.limits.max_distinct_configurations, least_complexity(problem).configurations
     return f"{least} workloads need a configuration each" if most is not None and most < least else None
@@ -295,7 +296,7 @@ def with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: Searc
         plan.billed_idle_usd_per_hour - billed_idle_usd_per_hour(order.problem, plan.instances),
     )
     cost = plan.usd_per_hour - sum(each for each in saved if each > ROUTING_TOLERANCE * plan.usd_per_hour)
-    bound = min(result.bound.usd_per_hour, cost)
+    bound = float(min(result.bound.usd_per_hour, cost))
     if cost - bound <= EQUAL_COST * cost:
         bound = cost
     proven = bound == cost or (result.status == "optimal" and not state.relative_gap)
@@ -326,7 +327,7 @@ def _unfound(problem: Problem, result: SearchResult, state: SearchState) -> Solu
     if result.status == "infeasible":
         return _without_plan(problem, "infeasible", _REASON["infeasible"], state)
     solution, bound = _without_plan(problem, "unproven", _reason("unproven", state), state), result.bound.usd_per_hour
-    return replace(solution, bound_usd_per_month=bound * HOURS_PER_MONTH if np.isfinite(bound) else None)
+    return replace(solution, bound_usd_per_month=float(bound) * HOURS_PER_MONTH if np.isfinite(bound) else None)
 
 
 def _without_plan(problem: Problem, outcome: Outcome, reason: str, state: SearchState) -> Solution:

@@ -217,3 +217,16 @@ def test_groups_are_corners_and_their_classes_stay_by_themselves() -> None:
     (workload,) = desk(FIVE, 12).workloads
     assert simplices_of(workload) == ((0, 6), (0, 7), (1,), (2,), (3,), (4,), (5,))
     assert triangulated((1,), 2) == ((0,), (1,))
+
+
+def test_no_mix_makes_up_for_a_configuration_that_is_missing(catalogs: Catalogs) -> None:
+    """It is proven with no time left to look between mixes, where any other reason would leave that open."""
+    asked = desk(LONG_AND_SHORT, 15.0, 1150, max_distinct_configurations=1)
+    other = asked.workloads[0].model_copy(update={"name": "other", "model": "llama-3.1-8b"})
+    two = asked.model_copy(update={"workloads": (*asked.workloads, other)})
+    inquiry = Inquiry.of(two, catalogs)
+    assert inquiry.mixes_between()
+    # the time of each solve alone is spent before the first
+    found = solved_for_least_cost(replace(inquiry, clock=Clock(0.0)))
+    assert found.solution.outcome == "infeasible"
+    assert found.solution.reason == "2 workloads need a configuration each"

@@ -167,3 +167,10 @@ def test_names_in_a_model_file_have_no_blank_or_bracket_and_stay_short() -> None
     assert names[0] == "flow[a%20b%5b0%5d]"
     assert all(len(name) <= 255 for name in names)
     assert len(set(names)) == len(names)
+
+
+def test_a_bound_is_a_plain_number_wherever_it_comes_from() -> None:
+    """What is printed and hashed is written by `repr`, which is another for a number of an array's kind."""
+    found = solve(tiny_problem())
+    for number in (found.bound_usd_per_month, found.above(np.float64(1.0), None).bound_usd_per_month):
+        assert type(number) is float

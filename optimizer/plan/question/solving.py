@@ -21,6 +21,7 @@ from optimizer.plan.question.service import promising_mixes, with_own_pools
 from optimizer.plan.question.simple_first import enough_usd, may_end_simply, simple_first
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
+from optimizer.program.solve import configurations_missing
 
 MOST_ROUNDS = 8
 """Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
@@ -233,6 +234,9 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
     nothing_known = best.solution.cost_usd_per_month is None and known_usd is None
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
     if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):
+        return best
+    if configurations_missing(best.formulation.problem):
+        # whatever is mixed
         return best
     if (limit := inquiry.clock.reached) is not None:
         # to probe between mixes takes seconds; without it what is proven is of plans that use the predicted ones
