@@ -42,7 +42,8 @@ def cheapest_by_enumeration(problem: Problem) -> float | None:
     replicas = replicas.reshape(len(chosen), len(states), len(problem.candidates))
     instances = bought(problem, replicas, instances)
     kept = keeps_limits(problem, replicas, instances)
-    replicas, instances, cost = replicas[kept], instances[kept], machine_cost(problem, replicas, instances)[kept]
+    replicas, instances = replicas[kept], instances[kept]
+    cost = machine_cost(problem, replicas, instances)
     traffic = [Carrying(problem, t) for t in range(problem.traffic.periods)]
     known = [lru_cache(maxsize=None)(each.api_cost) for each in traffic]
     best = np.inf
