@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,41 @@ class Relaxed:
     prices: dict[str, float]
 
 
+class Figures:
+    """A problem's figures in floating point, each worked out once for all relaxations of it."""
+
+    def __init__(self, problem: Stated) -> None:
+        """Nothing is worked out yet."""
+        self.problem = problem
+        self._drawn = dict[tuple[int, bool, int | None], dict[int, tuple[float, float]]]()
+
+    @cached_property
+    def reach(self) -> list[float]:
+        """By mix."""
+        return [float(each) for each in self.problem.reach]
+
+    @cached_property
+    def served(self) -> list[list[tuple[str, float]]]:
+        """By mix what of each class its reach is."""
+        pairs = zip(self.problem.mixes, self.problem.reach, strict=True)
+        return [[(k, float(share * reach)) for k, share in mix.items()] for mix, reach in pairs]
+
+    def drawn(self, c: int, terms: "_Terms", most: int | None) -> dict[int, tuple[float, float]]:
+        """By mix of a candidate the most that a replica is sent of it, and the replicas that its reach takes up."""
+        key = (c, terms.after_loss, most)
+        if key not in self._drawn:
+            rates = {int(m): rate for m, rate in self.problem.candidates[c]["rates_per_s"].items()}
+            reach = {m: self.problem.reach[m] for m in rates}
+            self._drawn[key] = {
+                m: (
+                    float(most_drawn(rate, terms.utilization, terms.spare, reach[m], most)),
+                    float(reach[m] / (terms.utilization * rate)),
+                )
+                for m, rate in rates.items()
+            }
+        return self._drawn[key]
+
+
 @dataclass(frozen=True)
 class _Terms:
     """What replicas of an offer may be sent, and what their answers cost to send.
@@ -51,23 +87,25 @@ class _Terms:
         utilization: Share of a replica's rate that may be used.
         spare: Replicas whose rate is not counted on.
         egress: USD a request, by mix.
+        after_loss: Whether something is lost.
     """
 
     kept: float
     utilization: Fraction
     spare: int
     egress: Mapping[str, object]
+    after_loss: bool
 
     @classmethod
     def of(cls, problem: Stated, offer: int) -> "_Terms":
         """As long as nothing is lost."""
         egress = problem.offers[offer].get("egress_usd_per_request", {})
-        return cls(1.0, Fraction(problem.limits["max_utilization"]), problem.spare, egress)
+        return cls(1.0, Fraction(problem.limits["max_utilization"]), problem.spare, egress, after_loss=False)
 
     @classmethod
-    def after_loss(cls, kept: float) -> "_Terms":
-        """With no reserve, and at no cost, since a loss does not last."""
-        return cls(kept, Fraction(1), 0, {})
+    def of_rest(cls, kept: float) -> "_Terms":
+        """After a loss with no reserve, and at no cost, since a loss does not last."""
+        return cls(kept, Fraction(1), 0, {}, after_loss=True)
 
 
 @dataclass(eq=False)
@@ -95,7 +133,7 @@ class _Model:
 
 
 def relaxed(
-    problem: Stated,
+    figures: Figures,
     region: Branch,
     keep: frozenset[int],
     usd_per_hour: float | None,
@@ -105,7 +143,7 @@ def relaxed(
     """The relaxation of the plans of a region that use only the candidates to keep.
 
     Args:
-        problem: As the certificate states it.
+        figures: Of the problem as the certificate states it.
         region: The part of the plans.
         keep: Candidates; the others are worth no more to any plan, or are looked at only by the checker.
         usd_per_hour: What plans are to be shown to cost; None where there are to be none, and costs do not count.
@@ -116,14 +154,15 @@ def relaxed(
         LimitReached: nothing was left.
         SolverFailure: the solver does not vouch for its result.
     """
-    return _Rows(problem, region, keep, usd_per_hour, unmet).solved(clock)
+    return _Rows(figures, region, keep, usd_per_hour, unmet).solved(clock)
 
 
 class _Rows:
     def __init__(
-        self, problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
+        self, figures: Figures, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
     ) -> None:
-        self.problem, self.region, self.at_cost = problem, region, usd_per_hour is not None
+        self.figures, self.problem = figures, (problem := figures.problem)
+        self.region, self.at_cost = region, usd_per_hour is not None
         self.model = _Model()
         self.there = [[c for c in some if c in keep] for some in region.possible(problem)]
         self.every = [c for some in self.there for c in some]
@@ -134,7 +173,7 @@ class _Rows:
         }
         self.replicas = {c: self.model.column() for c in self.every}
         self.hosted = [
-            self.model.column(self._usd(api["usd_per_request"]) * SECONDS_PER_HOUR * float(problem.reach[api["mix"]]))
+            self.model.column(self._usd(api["usd_per_request"]) * SECONDS_PER_HOUR * figures.reach[api["mix"]])
             for api in problem.apis
         ]
         self.unmet = self.model.column(unmet * (usd_per_hour or 1.0))
@@ -171,13 +210,13 @@ class _Rows:
         for o in self.instances:
             kept = self._kept(o, loss)
             if kept and (loss or problem.may_serve(o)):
-                flows |= self._flows(o, _Terms.after_loss(kept) if loss else _Terms.of(problem, o))
+                flows |= self._flows(o, _Terms.of_rest(kept) if loss else _Terms.of(problem, o))
         served = defaultdict[str, list[tuple[int, float]]](list)
         mixes = [(column, m) for (_, m), column in flows.items()]
         apis = [a for a in range(len(problem.apis)) if not loss or a not in loss.apis]
         for column, m in (*mixes, *((self.hosted[a], problem.apis[a]["mix"]) for a in apis)):
-            for k, share in problem.mixes[m].items():
-                served[k].append((column, float(share * problem.reach[m])))
+            for k, share in self.figures.served[m]:
+                served[k].append((column, share))
         for k, amount in problem.demand.items():
             self._promise(f"{name} {k}", float(amount), served[k])
         return flows
@@ -203,15 +242,12 @@ class _Rows:
 
     def _drawn(self, c: int, terms: _Terms) -> dict[int, float]:
         """By mix the most that a replica is sent of it, in shares of its reach."""
-        most = self.region.most_replicas.get(c)
-        rates = {int(m): rate for m, rate in self.problem.candidates[c]["rates_per_s"].items()}
-        reach = {m: self.problem.reach[m] for m in rates}
-        per_s = {m: most_drawn(rate, terms.utilization, terms.spare, reach[m], most) for m, rate in rates.items()}
-        return {m: terms.kept * float(drawn) / float(reach[m]) for m, drawn in per_s.items()}
+        found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
+        return {m: terms.kept * drawn / self.figures.reach[m] for m, (drawn, _) in found.items()}
 
     def _sending_usd(self, m: int, terms: _Terms) -> float:
         """USD an hour of sending the answers to all of a mix's reach."""
-        return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * float(self.problem.reach[m])
+        return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * self.figures.reach[m]
 
     def _draw(self, c: int, columns: dict[int, int], drawn: dict[int, float]) -> None:
         """Each mix that a candidate is sent within what its replicas draw of it."""
@@ -222,9 +258,8 @@ class _Rows:
         """All mixes that a candidate is sent within its replicas, which each mix takes up by what it asks of one."""
         if len(columns) < 2:
             return
-        rates = self.problem.candidates[c]["rates_per_s"]
-        replicas = {m: self.problem.reach[m] / (terms.utilization * rates[str(m)]) for m in columns}
-        taken = [(flow, float(replicas[m]) / terms.kept) for m, flow in columns.items()]
+        found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
+        taken = [(flow, found[m][1] / terms.kept) for m, flow in columns.items()]
         self.model.row(-np.inf, 0.0, [*taken, (self.replicas[c], -1.0)])
 
     def _reach(self, o: int, flows: dict[tuple[int, int], int], drawn: dict[tuple[int, int], float]) -> None:
@@ -246,7 +281,7 @@ class _Rows:
         for share in problem.shares:
             sent = [(flow, m) for (c, m), flow in flows.items() if problem.candidates[c]["offer"] in share.offers]
             sent += [(self.hosted[a], problem.apis[a]["mix"]) for a in share.apis]
-            self._at_most(share.name, float(share.most), [(column, float(problem.reach[m])) for column, m in sent])
+            self._at_most(share.name, float(share.most), [(column, self.figures.reach[m]) for column, m in sent])
 
     def _at_most(self, name: str, most: float, terms: Iterable[tuple[int, float]]) -> None:
         """A limit; one below nothing is met by magic alone."""
