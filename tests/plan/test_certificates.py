@@ -17,7 +17,8 @@ from support.instances import TINY, problems
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.plan.certify.certificate import TOLERANCE_USD, certified
-from optimizer.plan.certify.relaxation import Figures, relaxed
+from optimizer.plan.certify.figures import Figures
+from optimizer.plan.certify.relaxation import relaxed
 from optimizer.plan.certify.statement import statement
 from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.prices import appraise

@@ -5,19 +5,17 @@ draws, what one instance holds, what all of an offer is credited with, and every
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import SolverFailure
+from optimizer.plan.certify.figures import Figures, Terms
 from optimizer.plan.verify.certificate.branch import Branch
-from optimizer.plan.verify.certificate.prices import most_drawn
-from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce, Stated
+from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, numbered
 from optimizer.program.solver import solve_linear
@@ -41,71 +39,6 @@ class Relaxed:
     instances: dict[int, float]
     replicas: dict[int, float]
     prices: dict[str, float]
-
-
-class Figures:
-    """A problem's figures in floating point, each worked out once for all relaxations of it."""
-
-    def __init__(self, problem: Stated) -> None:
-        """Nothing is worked out yet."""
-        self.problem = problem
-        self._drawn = dict[tuple[int, bool, int | None], dict[int, tuple[float, float]]]()
-
-    @cached_property
-    def reach(self) -> list[float]:
-        """By mix."""
-        return [float(each) for each in self.problem.reach]
-
-    @cached_property
-    def served(self) -> list[list[tuple[str, float]]]:
-        """By mix what of each class its reach is."""
-        pairs = zip(self.problem.mixes, self.problem.reach, strict=True)
-        return [[(k, float(share * reach)) for k, share in mix.items()] for mix, reach in pairs]
-
-    def drawn(self, c: int, terms: "_Terms", most: int | None) -> dict[int, tuple[float, float]]:
-        """By mix of a candidate the most that a replica is sent of it, and the replicas that its reach takes up."""
-        key = (c, terms.after_loss, most)
-        if key not in self._drawn:
-            rates = {int(m): rate for m, rate in self.problem.candidates[c]["rates_per_s"].items()}
-            reach = {m: self.problem.reach[m] for m in rates}
-            self._drawn[key] = {
-                m: (
-                    float(most_drawn(rate, terms.utilization, terms.spare, reach[m], most)),
-                    float(reach[m] / (terms.utilization * rate)),
-                )
-                for m, rate in rates.items()
-            }
-        return self._drawn[key]
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """What replicas of an offer may be sent, and what their answers cost to send.
-
-    Attributes:
-        kept: Share of the replicas that are left.
-        utilization: Share of a replica's rate that may be used.
-        spare: Replicas whose rate is not counted on.
-        egress: USD a request, by mix.
-        after_loss: Whether something is lost.
-    """
-
-    kept: float
-    utilization: Fraction
-    spare: int
-    egress: Mapping[str, object]
-    after_loss: bool
-
-    @classmethod
-    def of(cls, problem: Stated, offer: int) -> "_Terms":
-        """As long as nothing is lost."""
-        egress = problem.offers[offer].get("egress_usd_per_request", {})
-        return cls(1.0, Fraction(problem.limits["max_utilization"]), problem.spare, egress, after_loss=False)
-
-    @classmethod
-    def of_rest(cls, kept: float) -> "_Terms":
-        """After a loss with no reserve, and at no cost, since a loss does not last."""
-        return cls(kept, Fraction(1), 0, {}, after_loss=True)
 
 
 @dataclass(eq=False)
@@ -210,7 +143,7 @@ class _Rows:
         for o in self.instances:
             kept = self._kept(o, loss)
             if kept and (loss or problem.may_serve(o)):
-                flows |= self._flows(o, _Terms.of_rest(kept) if loss else _Terms.of(problem, o))
+                flows |= self._flows(o, Terms.of_rest(kept) if loss else Terms.of(problem, o))
         served = defaultdict[str, list[tuple[int, float]]](list)
         mixes = [(column, m) for (_, m), column in flows.items()]
         apis = [a for a in range(len(problem.apis)) if not loss or a not in loss.apis]
@@ -227,7 +160,7 @@ class _Rows:
         most = self.region.most_instances.get(offer)
         return (1.0 if most is None else 1.0 - 1.0 / most) if loss.one else 0.0
 
-    def _flows(self, o: int, terms: _Terms) -> dict[tuple[int, int], int]:
+    def _flows(self, o: int, terms: Terms) -> dict[tuple[int, int], int]:
         """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw."""
         flows, drawn = dict[tuple[int, int], int](), dict[tuple[int, int], float]()
         for c in self.there[o]:
@@ -240,12 +173,12 @@ class _Rows:
         self._reach(o, flows, drawn)
         return flows
 
-    def _drawn(self, c: int, terms: _Terms) -> dict[int, float]:
+    def _drawn(self, c: int, terms: Terms) -> dict[int, float]:
         """By mix the most that a replica is sent of it, in shares of its reach."""
         found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
         return {m: terms.kept * drawn / self.figures.reach[m] for m, (drawn, _) in found.items()}
 
-    def _sending_usd(self, m: int, terms: _Terms) -> float:
+    def _sending_usd(self, m: int, terms: Terms) -> float:
         """USD an hour of sending the answers to all of a mix's reach."""
         return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * self.figures.reach[m]
 
@@ -254,7 +187,7 @@ class _Rows:
         for m, flow in columns.items():
             self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn[m])])
 
-    def _share(self, c: int, columns: dict[int, int], terms: _Terms) -> None:
+    def _share(self, c: int, columns: dict[int, int], terms: Terms) -> None:
         """All mixes that a candidate is sent within its replicas, which each mix takes up by what it asks of one."""
         if len(columns) < 2:
             return

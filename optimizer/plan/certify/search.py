@@ -11,7 +11,8 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
-from optimizer.plan.certify.relaxation import UNMET, Figures, Relaxed, relaxed
+from optimizer.plan.certify.figures import Figures
+from optimizer.plan.certify.relaxation import UNMET, Relaxed, relaxed
 from optimizer.plan.certify.splits import Sum, sums_between
 from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.prices import Appraisal, appraise
