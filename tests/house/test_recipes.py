@@ -16,9 +16,9 @@ pytestmark = pytest.mark.skipif(not RECIPES, reason="the recipes stand in the ch
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout to edit; the data that recipes only read are linked."""
+    """A checkout to edit, compiled as far as this one is; the data that recipes only read are linked."""
     for name in COPIED:
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "images"))
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("images"))
     for name in LINKED:
         (tmp_path / name).symlink_to(ROOT / name)
     for path in (*ROOT.glob("*.md"), ROOT / "pyproject.toml"):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -94,35 +94,31 @@ Rates = Mapping[Way, float]
 Fleet = Mapping[Way, int]
 
 
-class Oracle:
-    """Every fleet of single cards, counted; rates from the physics alone."""
+class Physics:
+    """What single cards sustain, from the physics alone, whatever is asked of them all."""
 
-    def __init__(self, scenario: Scenario, catalogs: Catalogs) -> None:
-        self.scenario, self.catalogs, self.confidence = scenario, catalogs, scenario.policy.confidence
-        self.usd = {
-            gpu: min(float(o.price_usd_per_hour) for o in catalogs.offers if o.gpu == gpu) * HOURS
-            for gpu in {o.gpu for o in catalogs.offers}
-        }
-        self.ways = [Way(gpu, precision) for gpu in sorted(self.usd) for precision in PRECISIONS]
+    def __init__(self, catalogs: Catalogs) -> None:
+        self.scenario, self.catalogs = asked(1.0), catalogs
+        self.confidence = self.scenario.policy.confidence
+        self.ways = [
+            Way(gpu, precision) for gpu in sorted({o.gpu for o in catalogs.offers}) for precision in PRECISIONS
+        ]
         self.calibration = Calibration.of(catalogs.calibration)
         self.shares = shares_of(catalogs.deployment_shares)
         self.planned = {way: self.margins(way, self.confidence) for way in self.ways}
         self.doubted = {way: self.margins(way, 0.9) for way in self.ways}
         self.setup = {way: gather(catalogs, [_configuration(way)]) for way in self.ways}
         self.unmeasured = {way for way in self.ways if unmeasured(catalogs, [_configuration(way)])[0]}
-        self.today = {way: self.rate(way, None) for way in self.ways}
+        self.sustained = cache(self._sustained)
 
     def margins(self, way: Way, confidence: float) -> Margins:
         return margins(self.catalogs, [_configuration(way)], confidence)
 
-    def rate(self, way: Way, run: Way | None, result: float = 0.5) -> float:
-        """Requests/s that one card may be sent: as planned today, or once a run of the same or another had a result."""
-        workload, policy = self.scenario.workloads[0], self.scenario.policy
-        if run != way and policy.unmeasured_performance == "avoid" and way in self.unmeasured:
-            return 0.0
+    def _sustained(self, way: Way, run: Way | None, result: float) -> float:
+        """Requests/s of one card: as planned today, or once a run of the same or another had a result."""
+        workload = self.scenario.workloads[0]
         limits = limits_of(workload, self.planned[way] if run is None else self.after(way, run, result), np.zeros(1))
-        found = sustainable_rate(self.setup[way], mix_of(workload, [0], np.ones(1)), limits)
-        return float(found.rate_per_s[0]) * policy.max_utilization
+        return float(sustainable_rate(self.setup[way], mix_of(workload, [0], np.ones(1)), limits).rate_per_s[0])
 
     def after(self, way: Way, run: Way, result: float) -> Margins:
         """What a run shows, as far as the two have errors in common; of throughput at the most nothing."""
@@ -138,6 +134,26 @@ class Oracle:
             share = planning_share(self.calibration, metric, self.confidence)
             found[metric] = np.array([math.exp(common * shown + share * width)])
         return Margins(**found)
+
+
+class Oracle:
+    """Every fleet of single cards, counted."""
+
+    def __init__(self, scenario: Scenario, physics: Physics) -> None:
+        self.scenario, self.physics, self.ways = scenario, physics, physics.ways
+        offers = physics.catalogs.offers
+        self.usd = {
+            gpu: min(float(o.price_usd_per_hour) for o in offers if o.gpu == gpu) * HOURS
+            for gpu in {o.gpu for o in offers}
+        }
+        self.today = {way: self.rate(way, None) for way in self.ways}
+
+    def rate(self, way: Way, run: Way | None, result: float = 0.5) -> float:
+        """Requests/s that one card may be sent, as far as the policy rents it."""
+        policy = self.scenario.policy
+        if run != way and policy.unmeasured_performance == "avoid" and way in self.physics.unmeasured:
+            return 0.0
+        return self.physics.sustained(way, run, result) * policy.max_utilization
 
     def fleets(self, ways: Sequence[Way], rates: Rates) -> Iterator[tuple[float, Fleet]]:
         """All that carry the demand and have no more of a card than carry it alone, with their month in USD."""
@@ -168,12 +184,20 @@ class Oracle:
         return total / len(RESULTS), changes, small
 
 
+@pytest.fixture(scope="module")
+def physics(few: Catalogs) -> Physics:
+    return Physics(few)
+
+
 @pytest.mark.parametrize(("requests_per_second", "speed"), CASES)
 def test_a_run_is_worth_what_brute_force_says(
-    requests_per_second: float, speed: str, few: Catalogs, worked_out: Callable[[float, str], tuple[Prospects, Trials]]
+    requests_per_second: float,
+    speed: str,
+    physics: Physics,
+    worked_out: Callable[[float, str], tuple[Prospects, Trials]],
 ) -> None:
     prospects, found = worked_out(requests_per_second, speed)
-    oracle = Oracle(prospects.today.scenario, few)
+    oracle = Oracle(prospects.today.scenario, physics)
     usd = float(prospects.bought.monthly_cost_usd)
     assert usd == pytest.approx(oracle.best(oracle.ways, oracle.today)[0])
     plan = {Way(d.gpu, d.precision): d.replicas for d in prospects.bought.deployments}

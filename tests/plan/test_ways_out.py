@@ -1,6 +1,7 @@
 """A way out, written into the scenario, gives the plan it promised; a conflict alone gives none."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import rounded_up, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.conflict import conflicts_of
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back
@@ -61,11 +63,22 @@ def few(market_of: Callable[..., Catalogs]) -> Catalogs:
     return market_of("lambda", "nebius", "verda")
 
 
+def raw_case(name: str) -> dict[str, Any]:
+    workloads, policy, _ = INFEASIBLE[name]
+    return {"name": "case", "workloads": workloads, "policy": policy}
+
+
+@pytest.fixture(scope="module")
+def reported(few: Catalogs) -> Callable[[str], PlanReport]:
+    """Each case once."""
+    return cache(lambda name: optimize(Scenario.model_validate(raw_case(name)), few))
+
+
 @pytest.fixture(scope="module", params=sorted(INFEASIBLE))
-def case(request: pytest.FixtureRequest, few: Catalogs) -> tuple[str, dict[str, Any], PlanReport]:
-    workloads, policy, _ = INFEASIBLE[request.param]
-    raw = {"name": "case", "workloads": workloads, "policy": policy}
-    return request.param, raw, optimize(Scenario.model_validate(raw), few)
+def case(
+    request: pytest.FixtureRequest, reported: Callable[[str], PlanReport]
+) -> tuple[str, dict[str, Any], PlanReport]:
+    return request.param, raw_case(request.param), reported(request.param)
 
 
 def edited(raw: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
@@ -110,14 +123,12 @@ def test_every_way_out_keeps_its_word(case: tuple[str, dict[str, Any], PlanRepor
 
 
 def test_the_conflict_alone_has_no_plan_and_without_any_one_of_it_there_is_one(few: Catalogs) -> None:
-    workloads, policy, _ = INFEASIBLE["resilience"]
-    scenario = Scenario.model_validate(
-        {"name": "case", "workloads": workloads, "policy": policy | {"max_power_kw": 90.0}}
-    )
-    conflict = optimize(scenario, few).explanation.conflict
+    raw = raw_case("resilience")
+    scenario = Scenario.model_validate(raw | {"policy": raw["policy"] | {"max_power_kw": 90.0}})
+    (conflict,) = conflicts_of(Inquiry.of(scenario, few))
     alone = scenario
     for item in (item for item in waivable(scenario) if item.written):
-        if item.field not in {named.requirement for named in conflict}:
+        if item.field not in {named.field for named in conflict}:
             alone = with_field(alone, item.field, item.without)
     assert monthly_cost(alone, few) is None
     for item in (item for item in waivable(alone) if item.written):
@@ -141,9 +152,8 @@ def test_scales_go_from_strict_to_loose_in_values_people_would_write() -> None:
     assert rounded_up(0.01234) == pytest.approx(0.0124)
 
 
-def test_independent_conflicts_are_told_apart_and_loosened_together(few: Catalogs) -> None:
-    workloads, policy, _ = INFEASIBLE["two at once"]
-    report = optimize(Scenario.model_validate({"name": "case", "workloads": workloads, "policy": policy}), few)
+def test_independent_conflicts_are_told_apart_and_loosened_together(reported: Callable[[str], PlanReport]) -> None:
+    report = reported("two at once")
     numbers = {item.requirement: item.conflict for item in report.explanation.conflict}
     assert sorted(numbers.values()) == [1, 2]
     (way,) = report.explanation.relaxations

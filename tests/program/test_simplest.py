@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.brute_force import cheapest_by_enumeration
+from support.brute_force import Enumeration
 from support.instances import KINDS, TINY, problems
 from support.plain import plain_candidates, plain_offers
 from support.promises import faults
@@ -43,12 +43,12 @@ def held(problem: Problem, most: Complexity) -> Problem:
     return replace(problem, limits=limits, ceiling=Ceiling(most.places, most.instances))
 
 
-def simplest_by_enumeration(problem: Problem, most_usd_per_hour: float) -> tuple[Complexity, float]:
+def simplest_by_enumeration(problem: Problem, every: Enumeration, most_usd_per_hour: float) -> tuple[Complexity, float]:
     """The counts that are fewest one after the other, and what the cheapest plan of so few costs."""
     least, usd = Complexity(MOST, MOST, MOST), np.nan
     for name in Complexity._fields:
         for count in range(MOST + 1):
-            cost = cheapest_by_enumeration(held(problem, least._replace(**{name: count})))
+            cost = every.cheapest(held(problem, least._replace(**{name: count})))
             if cost is not None and cost <= most_usd_per_hour * (1 + 1e-9):
                 least, usd = least._replace(**{name: count}), cost
                 break
@@ -63,13 +63,14 @@ def simpler(
 
 def agrees(problem: Problem, share: float) -> None:
     problem = in_places_of_their_own(problem)
-    expected = cheapest_by_enumeration(problem)
+    every = Enumeration(problem)
+    expected = every.cheapest(problem)
     if expected is None or np.isnan(expected):
         return
     cheapest = solve(problem)
     assert cheapest.cost_usd_per_month is not None
     most = cheapest.cost_usd_per_month * (1 + share)
-    counts, usd_per_hour = simplest_by_enumeration(problem, most / HOURS_PER_MONTH)
+    counts, usd_per_hour = simplest_by_enumeration(problem, every, most / HOURS_PER_MONTH)
     found, proven = simpler(problem, of(problem, cheapest), most)
     assert proven
     shown = cheapest if found is None else found

@@ -28,38 +28,60 @@ MOST_COMBINATIONS = 60_000
 
 def cheapest_by_enumeration(problem: Problem) -> float | None:
     """USD per hour of the month of the cheapest plan; None when none is feasible; NaN when there are too many."""
-    if not len(problem.candidates):
-        states = [[((), (0,) * len(problem.offers))] for _ in range(problem.traffic.periods)]
-    else:
-        states = [list(_states(problem, t)) for t in range(problem.traffic.periods)]
-    if np.prod([len(each) for each in states]) > MOST_COMBINATIONS:
-        return float("nan")
-    if not all(states):
-        return None
-    chosen = np.array(list(product(*(range(len(each)) for each in states))))
-    replicas = np.stack([np.array([r for r, _ in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
-    instances = np.stack([np.array([n for _, n in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
-    replicas = replicas.reshape(len(chosen), len(states), len(problem.candidates))
-    instances = bought(problem, replicas, instances)
-    kept = keeps_limits(problem, replicas, instances)
-    replicas, instances, cost = replicas[kept], instances[kept], machine_cost(problem, replicas, instances)[kept]
-    traffic = [Carrying(problem, t) for t in range(problem.traffic.periods)]
-    known = [lru_cache(maxsize=None)(each.api_cost) for each in traffic]
-    best = np.inf
-    for at in np.argsort(cost, kind="stable").tolist():
-        if cost[at] >= best:
-            break
-        total = float(cost[at])
-        for t, share in enumerate(problem.traffic.share_of_month.tolist()):
-            total += share * known[t](tuple(replicas[at, t].tolist()), tuple(instances[at, t].tolist()))
-            if total >= best:
+    return Enumeration(problem).cheapest(problem)
+
+
+class Enumeration:
+    """Every plan of a tiny problem that keeps its limits on counts, and what its machines cost.
+
+    Attributes:
+        too_many: Whether there are more than can be looked at.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        """Goes through all of them."""
+        if not len(problem.candidates):
+            states = [[((), (0,) * len(problem.offers))] for _ in range(problem.traffic.periods)]
+        else:
+            states = [list(_states(problem, t)) for t in range(problem.traffic.periods)]
+        self.too_many = bool(np.prod([len(each) for each in states]) > MOST_COMBINATIONS)
+        self._any = all(states) and not self.too_many
+        if not self._any:
+            return
+        chosen = np.array(list(product(*(range(len(each)) for each in states))))
+        replicas = np.stack([np.array([r for r, _ in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
+        instances = np.stack([np.array([n for _, n in each])[chosen[:, t]] for t, each in enumerate(states)], axis=1)
+        replicas = replicas.reshape(len(chosen), len(states), len(problem.candidates))
+        instances = bought(problem, replicas, instances)
+        kept = keeps_limits(problem, replicas, instances)
+        self._replicas, self._instances = replicas[kept], instances[kept]
+        self._cost = machine_cost(problem, self._replicas, self._instances)
+        traffic = [Carrying(problem, t) for t in range(problem.traffic.periods)]
+        self._api_cost = [lru_cache(maxsize=None)(each.api_cost) for each in traffic]
+
+    def cheapest(self, problem: Problem) -> float | None:
+        """As `cheapest_by_enumeration`, of the same problem or of one that allows fewer of what is counted."""
+        if self.too_many:
+            return float("nan")
+        if not self._any:
+            return None
+        kept = keeps_limits(problem, self._replicas, self._instances)
+        replicas, instances, cost = self._replicas[kept], self._instances[kept], self._cost[kept]
+        best = np.inf
+        for at in np.argsort(cost, kind="stable").tolist():
+            if cost[at] >= best:
                 break
-        if total < best:
-            best = min(best, total + restarts_usd_per_hour(problem, replicas[at], instances[at]))
-    budget = problem.limits.max_monthly_usd
-    if np.isinf(best) or (budget is not None and best * HOURS_PER_MONTH > budget * (1 + 1e-9) + 1e-6):
-        return None
-    return best
+            total = float(cost[at])
+            for t, share in enumerate(problem.traffic.share_of_month.tolist()):
+                total += share * self._api_cost[t](tuple(replicas[at, t].tolist()), tuple(instances[at, t].tolist()))
+                if total >= best:
+                    break
+            if total < best:
+                best = min(best, total + restarts_usd_per_hour(problem, replicas[at], instances[at]))
+        budget = problem.limits.max_monthly_usd
+        if np.isinf(best) or (budget is not None and best * HOURS_PER_MONTH > budget * (1 + 1e-9) + 1e-6):
+            return None
+        return best
 
 
 def _states(problem: Problem, period: int) -> Iterator[tuple[Counts, Counts]]:

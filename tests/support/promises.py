@@ -109,18 +109,34 @@ class Carrying:
         self.pairs = [(int(c), int(m)) for c, m in np.argwhere(problem.candidates.rate_per_s > 0)]
         self.losses = losses_of(problem)
         self.hopeless: list[Counts] = []
+        # (C, K) of each class the most that one replica serves in any mix, and (C,) of all classes together
+        by_mix = problem.candidates.rate_per_s[:, :, None] * problem.traffic.mixes
+        self.most = by_mix.max(axis=1, initial=0.0)
+        self.most_of_all = by_mix.sum(axis=2).max(axis=1, initial=0.0)
 
     def api_cost(self, replicas: Counts, instances: Counts) -> float:
         """Infinite where the replicas do not carry the traffic whatever is sent to the APIs."""
         if self.problem.limits.spare_on_other_instances or "instance" in self.problem.limits.survive:
             worst = least_losses(self.problem, replicas, instances)
             return min((self.least(replicas, lost=lost) for lost in worst), default=np.inf)
+        if not self.may_carry(replicas):
+            return np.inf
         if any(all(r <= h for r, h in zip(replicas, known, strict=True)) for known in self.hopeless):
             return np.inf
         cost = self.least(replicas)
         if np.isinf(cost):
             self.hopeless.append(replicas)
         return cost
+
+    def may_carry(self, replicas: Counts) -> bool:
+        """Whether replicas alone would, if each served each class at its most; far too few need no linear program."""
+        limits, running = self.problem.limits, np.array(replicas)
+        room = np.minimum(limits.max_utilization * running, np.maximum(running - limits.spare_replicas, 0))
+        enough = room @ self.most > self.demand * 0.999
+        enough_of_all = room @ self.most_of_all > self.demand.sum() * 0.999
+        return len(self.problem.apis) > 0 or bool(
+            ((self.demand == 0) | enough).all() and (enough_of_all or not self.demand.any())
+        )
 
     def least(self, replicas: Counts, sent: np.ndarray | None = None, lost: tuple[float, ...] | None = None) -> float:
         """The linear program: flows and API calls, then flows after each loss of a place beside the same API calls.

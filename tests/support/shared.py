@@ -5,6 +5,7 @@ no mark to find theirs, and the run is the same under any distribution of the te
 process with a stretch of its own: few wait for a plan that another makes, and none idles while tests are left.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -39,8 +40,11 @@ from support.scenarios import proven
 MOST_WORK = 70_000
 """Simplex iterations of a shipped scenario's plan and of all that stands beside it."""
 
-MOST_STORES = 3
-"""Catalogs of which predictions and simulations are kept, those used last."""
+MOST_STORES = 4
+"""Catalogs beside the shipped ones of which predictions and simulations are kept, those used last."""
+
+GARBAGE = 20_000, 20, 20
+"""Objects, then rounds, after which each generation is searched for garbage."""
 
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.load_profile("repeatable")
@@ -65,6 +69,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for _, item in sorted(enumerate(items), key=place)]
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end: the search for garbage need not go through them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _shipped_tables_are_read_once() -> Iterator[None]:
     """The shipped files stay as they are while tests run; commands and overlays read them hundreds of times."""
@@ -86,16 +97,19 @@ def _shipped_tables_are_read_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _what_no_price_changes_is_found_once() -> Iterator[None]:
+def _what_no_price_changes_is_found_once(catalogs: Catalogs) -> Iterator[None]:
     """What is predicted and simulated on the catalogs used last is kept from test to test, as `replan` keeps it.
 
     That an answer is the same without is tested where sweeps and replans share it.
     """
-    of, stores = Inquiry.of, list[tuple[Catalogs, PriceFree]]()
+    of, shipped, stores = Inquiry.of, (catalogs, PriceFree()), list[tuple[Catalogs, PriceFree]]()
 
     def store_of(known: Catalogs) -> PriceFree:
-        found = next((each for each in stores if differ_in_prices_only(each[0], known)), (known, PriceFree()))
-        stores[:] = [found, *(each for each in stores if each is not found)][:MOST_STORES]
+        every = (shipped, *stores)
+        same = next((each for each in every if each[0] is known), None)
+        found = same or next((each for each in every if differ_in_prices_only(each[0], known)), (known, PriceFree()))
+        if found is not shipped:
+            stores[:] = [found, *(each for each in stores if each is not found)][:MOST_STORES]
         return found[1]
 
     def asked(
@@ -117,7 +131,9 @@ def _interrupts_are_heard() -> None:
 
 @pytest.fixture(scope="session")
 def catalogs() -> Catalogs:
-    return load_catalogs()
+    shipped = load_catalogs()
+    gc.freeze()
+    return shipped
 
 
 @pytest.fixture(scope="session")

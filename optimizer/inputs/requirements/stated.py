@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -227,10 +227,20 @@ def _named(node: Any, name: str, field: str) -> Any:
     return elements[name]
 
 
-def askable(scenario: Scenario, field: str, value: Value) -> bool:
-    """Whether a scenario may ask that: numbers end somewhere, and some of them hold others in bounds."""
+Asked = TypeVar("Asked", bound=Value)
+
+
+def askable(scenario: Scenario, field: str, values: Iterable[Asked]) -> tuple[Asked, ...]:
+    """Which of some values a scenario may ask: numbers end somewhere, and some of them hold others in bounds."""
+    raw = scenario.model_dump(exclude_defaults=True)
+    return tuple(value for value in values if _is_askable(raw, field, value))
+
+
+def _is_askable(raw: dict[str, Any], field: str, value: Value) -> bool:
+    """Whether what a scenario says is one with that value, too; the value of the field is left standing."""
+    set_field(raw, field, value)
     try:
-        with_field(scenario, field, value)
+        Scenario.model_validate(raw)
     except ValidationError:
         return False
     return True

@@ -5,18 +5,17 @@ draws, what one instance holds, what all of an offer is credited with, and every
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import SolverFailure
+from optimizer.plan.certify.figures import Figures, Terms
 from optimizer.plan.verify.certificate.branch import Branch
-from optimizer.plan.verify.certificate.prices import most_drawn
-from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce, Stated
+from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, numbered
 from optimizer.program.solver import solve_linear
@@ -40,34 +39,6 @@ class Relaxed:
     instances: dict[int, float]
     replicas: dict[int, float]
     prices: dict[str, float]
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """What replicas of an offer may be sent, and what their answers cost to send.
-
-    Attributes:
-        kept: Share of the replicas that are left.
-        utilization: Share of a replica's rate that may be used.
-        spare: Replicas whose rate is not counted on.
-        egress: USD a request, by mix.
-    """
-
-    kept: float
-    utilization: Fraction
-    spare: int
-    egress: Mapping[str, object]
-
-    @classmethod
-    def of(cls, problem: Stated, offer: int) -> "_Terms":
-        """As long as nothing is lost."""
-        egress = problem.offers[offer].get("egress_usd_per_request", {})
-        return cls(1.0, Fraction(problem.limits["max_utilization"]), problem.spare, egress)
-
-    @classmethod
-    def after_loss(cls, kept: float) -> "_Terms":
-        """With no reserve, and at no cost, since a loss does not last."""
-        return cls(kept, Fraction(1), 0, {})
 
 
 @dataclass(eq=False)
@@ -95,7 +66,7 @@ class _Model:
 
 
 def relaxed(
-    problem: Stated,
+    figures: Figures,
     region: Branch,
     keep: frozenset[int],
     usd_per_hour: float | None,
@@ -105,7 +76,7 @@ def relaxed(
     """The relaxation of the plans of a region that use only the candidates to keep.
 
     Args:
-        problem: As the certificate states it.
+        figures: Of the problem as the certificate states it.
         region: The part of the plans.
         keep: Candidates; the others are worth no more to any plan, or are looked at only by the checker.
         usd_per_hour: What plans are to be shown to cost; None where there are to be none, and costs do not count.
@@ -116,14 +87,15 @@ def relaxed(
         LimitReached: nothing was left.
         SolverFailure: the solver does not vouch for its result.
     """
-    return _Rows(problem, region, keep, usd_per_hour, unmet).solved(clock)
+    return _Rows(figures, region, keep, usd_per_hour, unmet).solved(clock)
 
 
 class _Rows:
     def __init__(
-        self, problem: Stated, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
+        self, figures: Figures, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
     ) -> None:
-        self.problem, self.region, self.at_cost = problem, region, usd_per_hour is not None
+        self.figures, self.problem = figures, (problem := figures.problem)
+        self.region, self.at_cost = region, usd_per_hour is not None
         self.model = _Model()
         self.there = [[c for c in some if c in keep] for some in region.possible(problem)]
         self.every = [c for some in self.there for c in some]
@@ -134,7 +106,7 @@ class _Rows:
         }
         self.replicas = {c: self.model.column() for c in self.every}
         self.hosted = [
-            self.model.column(self._usd(api["usd_per_request"]) * SECONDS_PER_HOUR * float(problem.reach[api["mix"]]))
+            self.model.column(self._usd(api["usd_per_request"]) * SECONDS_PER_HOUR * figures.reach[api["mix"]])
             for api in problem.apis
         ]
         self.unmet = self.model.column(unmet * (usd_per_hour or 1.0))
@@ -171,13 +143,13 @@ class _Rows:
         for o in self.instances:
             kept = self._kept(o, loss)
             if kept and (loss or problem.may_serve(o)):
-                flows |= self._flows(o, _Terms.after_loss(kept) if loss else _Terms.of(problem, o))
+                flows |= self._flows(o, Terms.of_rest(kept) if loss else Terms.of(problem, o))
         served = defaultdict[str, list[tuple[int, float]]](list)
         mixes = [(column, m) for (_, m), column in flows.items()]
         apis = [a for a in range(len(problem.apis)) if not loss or a not in loss.apis]
         for column, m in (*mixes, *((self.hosted[a], problem.apis[a]["mix"]) for a in apis)):
-            for k, share in problem.mixes[m].items():
-                served[k].append((column, float(share * problem.reach[m])))
+            for k, share in self.figures.served[m]:
+                served[k].append((column, share))
         for k, amount in problem.demand.items():
             self._promise(f"{name} {k}", float(amount), served[k])
         return flows
@@ -188,7 +160,7 @@ class _Rows:
         most = self.region.most_instances.get(offer)
         return (1.0 if most is None else 1.0 - 1.0 / most) if loss.one else 0.0
 
-    def _flows(self, o: int, terms: _Terms) -> dict[tuple[int, int], int]:
+    def _flows(self, o: int, terms: Terms) -> dict[tuple[int, int], int]:
         """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw."""
         flows, drawn = dict[tuple[int, int], int](), dict[tuple[int, int], float]()
         for c in self.there[o]:
@@ -201,30 +173,26 @@ class _Rows:
         self._reach(o, flows, drawn)
         return flows
 
-    def _drawn(self, c: int, terms: _Terms) -> dict[int, float]:
+    def _drawn(self, c: int, terms: Terms) -> dict[int, float]:
         """By mix the most that a replica is sent of it, in shares of its reach."""
-        most = self.region.most_replicas.get(c)
-        rates = {int(m): rate for m, rate in self.problem.candidates[c]["rates_per_s"].items()}
-        reach = {m: self.problem.reach[m] for m in rates}
-        per_s = {m: most_drawn(rate, terms.utilization, terms.spare, reach[m], most) for m, rate in rates.items()}
-        return {m: terms.kept * float(drawn) / float(reach[m]) for m, drawn in per_s.items()}
+        found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
+        return {m: terms.kept * drawn / self.figures.reach[m] for m, (drawn, _) in found.items()}
 
-    def _sending_usd(self, m: int, terms: _Terms) -> float:
+    def _sending_usd(self, m: int, terms: Terms) -> float:
         """USD an hour of sending the answers to all of a mix's reach."""
-        return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * float(self.problem.reach[m])
+        return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * self.figures.reach[m]
 
     def _draw(self, c: int, columns: dict[int, int], drawn: dict[int, float]) -> None:
         """Each mix that a candidate is sent within what its replicas draw of it."""
         for m, flow in columns.items():
             self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn[m])])
 
-    def _share(self, c: int, columns: dict[int, int], terms: _Terms) -> None:
+    def _share(self, c: int, columns: dict[int, int], terms: Terms) -> None:
         """All mixes that a candidate is sent within its replicas, which each mix takes up by what it asks of one."""
         if len(columns) < 2:
             return
-        rates = self.problem.candidates[c]["rates_per_s"]
-        replicas = {m: self.problem.reach[m] / (terms.utilization * rates[str(m)]) for m in columns}
-        taken = [(flow, float(replicas[m]) / terms.kept) for m, flow in columns.items()]
+        found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
+        taken = [(flow, found[m][1] / terms.kept) for m, flow in columns.items()]
         self.model.row(-np.inf, 0.0, [*taken, (self.replicas[c], -1.0)])
 
     def _reach(self, o: int, flows: dict[tuple[int, int], int], drawn: dict[tuple[int, int], float]) -> None:
@@ -246,7 +214,7 @@ class _Rows:
         for share in problem.shares:
             sent = [(flow, m) for (c, m), flow in flows.items() if problem.candidates[c]["offer"] in share.offers]
             sent += [(self.hosted[a], problem.apis[a]["mix"]) for a in share.apis]
-            self._at_most(share.name, float(share.most), [(column, float(problem.reach[m])) for column, m in sent])
+            self._at_most(share.name, float(share.most), [(column, self.figures.reach[m]) for column, m in sent])
 
     def _at_most(self, name: str, most: float, terms: Iterable[tuple[int, float]]) -> None:
         """A limit; one below nothing is met by magic alone."""

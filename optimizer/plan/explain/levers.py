@@ -75,7 +75,7 @@ def levers(scenario: Scenario, options: Sequence[WorkloadOptions], chosen: Seque
 def _askable(scenario: Scenario, lever: Lever) -> Lever:
     """The lever moved no further than a scenario may say."""
     steps, ends = (
-        {way: to for way, to in found.items() if askable(scenario, lever.field, to)}
+        {way: to for way, to in found.items() if askable(scenario, lever.field, (to,))}
         for found in (lever.steps, lever.ends)
     )
     return replace(lever, steps=steps, ends=ends)

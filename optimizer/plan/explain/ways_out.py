@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 
 from optimizer.base.clock import until_limit
 from optimizer.inputs.requirements.declaration import Value
@@ -78,19 +79,43 @@ def alone(inquiry: Inquiry, item: StatedRequirement) -> Iterator[WayOut]:
     removed = plan_without(inquiry, [item])
     if removed is None:
         return
-    tightest = _tightened(inquiry, inquiry.scenario, item, removed)
+    looser = _Looser(inquiry, inquiry.scenario, item)
+    tightest = _tightened(looser, removed)
     yield tightest
     cheapest = tightest.plan.monthly_cost_usd
-    for way in (_knee(inquiry, item, removed), WayOut(((item, item.without),), removed, strictest=False)):
+    for way in (_knee(looser, removed), WayOut(((item, item.without),), removed, strictest=False)):
         if way.plan.monthly_cost_usd <= Decimal(WORTH_OFFERING) * cheapest:
             yield way
             cheapest = way.plan.monthly_cost_usd
 
 
-def _knee(inquiry: Inquiry, item: StatedRequirement, removed: Outline) -> WayOut:
+class _Looser:
+    """The looser values of a requirement, and the plan that each allows, which is solved for once.
+
+    Attributes:
+        item: The requirement.
+        values: From strict to loose.
+    """
+
+    def __init__(self, inquiry: Inquiry, scenario: Scenario, item: StatedRequirement) -> None:
+        """In a scenario in which only this requirement stands in the way."""
+        self.item, self._inquiry, self._scenario = item, inquiry, scenario
+        self._plans: dict[float, Outline | None] = {}
+
+    @cached_property
+    def values(self) -> tuple[float, ...]:
+        return askable(self._scenario, self.item.field, self.item.looser_values())
+
+    def plan(self, value: float) -> Outline | None:
+        if value not in self._plans:
+            self._plans[value] = plan_of(self._inquiry, with_field(self._scenario, self.item.field, value))
+        return self._plans[value]
+
+
+def _knee(looser: _Looser, removed: Outline) -> WayOut:
     """The strictest value beyond which loosening saves next to nothing."""
     worth = removed.monthly_cost_usd * Decimal(KNEE)
-    return replace(_tightened(inquiry, inquiry.scenario, item, removed, worth), strictest=False)
+    return replace(_tightened(looser, removed, worth), strictest=False)
 
 
 def together(inquiry: Inquiry, conflict: Sequence[StatedRequirement]) -> list[WayOut]:
@@ -113,36 +138,32 @@ def together(inquiry: Inquiry, conflict: Sequence[StatedRequirement]) -> list[Wa
         for other in needed:
             if other is not item:
                 others = with_field(others, other.field, values[other.field])
-        way = _tightened(inquiry, others, item, plan)
+        way = _tightened(_Looser(inquiry, others, item), plan)
         values[item.field], plan = way.changes[0][1], way.plan
     return [WayOut(tuple((item, values[item.field]) for item in needed), plan)]
 
 
-def _tightened(
-    inquiry: Inquiry, scenario: Scenario, item: StatedRequirement, removed: Outline, most_usd: Decimal | None = None
-) -> WayOut:
+def _tightened(looser: _Looser, removed: Outline, most_usd: Decimal | None = None) -> WayOut:
     """The strictest value of a requirement that still allows a plan, by bisection over the looser values.
 
     Args:
-        inquiry: Where plans are solved.
-        scenario: The scenario in which only this requirement stands in the way.
-        item: The requirement.
-        removed: The plan without it.
+        looser: The values, and where plans are solved.
+        removed: The plan without the requirement.
         most_usd: What the plan may cost a month; any plan does without it.
     """
+    item = looser.item
     if item.requirement.name == "max_monthly_usd":
         budget = float(removed.monthly_cost_usd.to_integral_value(rounding="ROUND_CEILING"))
         return WayOut(((item, budget),), removed)
-    values = [value for value in item.looser_values() if askable(scenario, item.field, value)]
     best = WayOut(((item, item.without),), removed)
-    low, high = 0, len(values)
+    low, high = 0, len(looser.values)
     while low < high:
         middle = (low + high) // 2
-        plan = plan_of(inquiry, with_field(scenario, item.field, values[middle]))
+        plan = looser.plan(looser.values[middle])
         if plan is None or (most_usd is not None and plan.monthly_cost_usd > most_usd):
             low = middle + 1
         else:
-            high, best = middle, WayOut(((item, values[middle]),), plan)
+            high, best = middle, WayOut(((item, looser.values[middle]),), plan)
     return best
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel, JsonValue
 
 from optimizer.base.model import Strict
+from optimizer.base.once_of import OnceOf
 from optimizer.base.version import VERSION
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.scenario import Scenario
@@ -78,10 +79,11 @@ def fields_of(node: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 def catalogs_sha256(catalogs: Catalogs, *, by_second: bool) -> dict[str, str]:
     """The hashes of everything that is known, by their names in the record; of containers where a plan may use them."""
+    prices = _prices_and_containers_sha256 if by_second else _prices_sha256
     return {
-        "prices_sha256": content_sha256([*_prices(catalogs), *(_by_second(catalogs) if by_second else ())]),
-        "catalog_sha256": content_sha256(_known(catalogs)),
-        "calibration_sha256": content_sha256(_rows(catalogs.calibration)),
+        "prices_sha256": prices(catalogs),
+        "catalog_sha256": _known_sha256(catalogs),
+        "calibration_sha256": _calibration_sha256(catalogs),
     }
 
 
@@ -141,3 +143,11 @@ def _known(catalogs: Catalogs) -> list[Any]:
 
 def _rows(rows: Iterable[BaseModel]) -> list[dict[str, Any]]:
     return [row.model_dump(mode="json", exclude=set(WORDS) | {"as_of"}) for row in rows]
+
+
+_prices_sha256 = OnceOf[Catalogs, str](lambda catalogs: content_sha256(_prices(catalogs)))
+_prices_and_containers_sha256 = OnceOf[Catalogs, str](
+    lambda catalogs: content_sha256([*_prices(catalogs), *_by_second(catalogs)])
+)
+_known_sha256 = OnceOf[Catalogs, str](lambda catalogs: content_sha256(_known(catalogs)))
+_calibration_sha256 = OnceOf[Catalogs, str](lambda catalogs: content_sha256(_rows(catalogs.calibration)))
