@@ -25,7 +25,7 @@ from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.data import Billing, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
-from optimizer.program.proof.state import SearchResult, SearchState
+from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchResult, SearchState
 from optimizer.program.search import search
 from optimizer.program.solve import solve_plainly
 
@@ -96,9 +96,9 @@ def _rising(count: int) -> Problem:
 def test_few_levels_are_solved_of_many() -> None:
     problem, solved = _rising(40), []
 
-    def counted(level: Problem, state: SearchState) -> SearchResult:
-        solved.append(level.traffic.demand_per_s.sum())
-        return search(level, state)
+    def counted(problem: Problem, state: SearchState, *, known: Known = NOTHING_KNOWN) -> SearchResult:
+        solved.append(problem.traffic.demand_per_s.sum())
+        return search(problem, state, known=known)
 
     kind = kinds_of_periods(problem)
     levels = Levels(unlinked(problem, kind))

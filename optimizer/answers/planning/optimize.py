@@ -21,10 +21,10 @@ from optimizer.plan.grounds.accepted import accepted_of
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.grounds.rejections import Census, census
 from optimizer.plan.grounds.scope import bound_of, reason_of, scope_of
-from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.price_free import PriceFree
+from optimizer.plan.question.soon import first_answer
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.record.explanation import Explanation
 from optimizer.plan.record.fields import CENT
@@ -134,7 +134,7 @@ def optimized(
     with watch.phase("solving"):
         share = SHARE_OF_WEEK if inquiry.over_time else SHARE_OF_PLAN
         asked_first = replace(inquiry, clock=clock.share(share), best_and_bound=best_and_bound)
-        answer = answered(asked_first)
+        answer = first_answer(asked_first)
         inquiry = answer.inquiry
     if answer.solution.outcome not in ("optimal", "feasible"):
         with watch.phase("comparing"):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from optimizer.base.clock import Clock, LimitReached
+from optimizer.base.clock import Clock, Limit, LimitReached
 from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
@@ -17,6 +17,7 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import without_make_weights
 from optimizer.plan.question.simplifying import allowed_usd, in_place_of
 from optimizer.plan.question.solving import of_every_hour, of_few_periods
+from optimizer.plan.question.soon import first_answer, found_soon
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
@@ -33,7 +34,10 @@ ROUNDS_ALONE: Final = 4
 SHARE_OF_ROUND: Final = 0.5
 """Of what is left of a limit, for solving again."""
 
-SHARE_OF_REST, SHARE_OF_EVERY_HOUR = 0.6, 0.8
+SHARE_OF_FIRST: Final = 0.5
+"""The same, until a first plan of few periods holds, before every hour is asked."""
+
+SHARE_OF_REST, SHARE_OF_EVERY_HOUR = 0.7, 0.8
 """The same, for going on with a search that was cut short once its plan has been simulated; and the share of that for
 the search, before what its plan can do without."""
 
@@ -60,6 +64,26 @@ class SimulatedPlan:
         return self.ended and self.answer.proven
 
 
+@dataclass(frozen=True)
+class _Attempt:
+    """An answer, its plan, what simulated requests say of it, and the plans before it that broke a promise."""
+
+    answer: Answer
+    bought: PlannedFleet
+    simulation: Simulation
+    rounds: tuple[SimulationRound, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether it keeps every promise."""
+        return self.simulation.holds is True
+
+    @property
+    def cost_usd(self) -> float:
+        """Of the cheapest plan of its answer, beside which a simpler one may be shown."""
+        return (self.answer.cheapest or self.answer).solution.cost_usd_per_month or math.inf
+
+
 def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     """The answer where its plan holds under simulated load; else that of the question with lowered rates.
 
@@ -68,62 +92,107 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
         answer: Its answer, which has a plan.
         clock: Of the whole question.
     """
-    bought, first = read_back(answer), answer
+    bought = read_back(answer)
     if clock.expired:
-        return SimulatedPlan(answer, bought, None, ended=False)
-    found, rounds, ended = _confirmed(asked, bought), list[SimulationRound](), True
-    while found.holds is not True and len(rounds) < MOST_ROUNDS:
+        left_out = clock.reached if answer.every_hour_is_due else None
+        return SimulatedPlan(_cut_short(answer, left_out), bought, None, ended=False)
+    own = clock.share(SHARE_OF_FIRST) if answer.every_hour_is_due else clock
+    attempt, ended = _until_it_holds(asked, answer, _Attempt(answer, bought, _confirmed(asked, bought)), own)
+    shown = attempt
+    while _is_to_go_on(attempt.answer) and not clock.expired:
+        attempt, refuted = _further(asked, attempt, clock.share(SHARE_OF_REST))
+        shown = min((shown, attempt), key=lambda each: (not each.holds, each.cost_usd, -_bound_of(each.answer)))
+        if refuted is None or not attempt.holds or len(refuted.rounds) >= MOST_ROUNDS:
+            break
+        # what no plan undercuts stands where replicas are counted on for less
+        first = replace(attempt.answer, every_hour_is_due=True)
+        attempt, _ = _until_it_holds(asked, first, refuted, clock.share(SHARE_OF_FIRST))
+        ended = False
+        if not attempt.holds:
+            break
+        shown = min((shown, attempt), key=lambda each: each.cost_usd)
+    simulation = shown.simulation.model_copy(update={"rounds": shown.rounds})
+    left_out = clock.reached if shown.answer.every_hour_is_due else None
+    return SimulatedPlan(_cut_short(shown.answer, left_out), shown.bought, simulation, ended)
+
+
+def _until_it_holds(asked: Inquiry, first: Answer, attempt: _Attempt, clock: Clock) -> tuple[_Attempt, bool]:
+    """The first plan that holds as replicas are counted on for less, or the last one; and whether no limit had a part
+    in it.
+
+    Args:
+        asked: The question as it was first put to the solver.
+        first: An answer at rates that are no lower.
+        attempt: What is known.
+        clock: Of the whole question.
+    """
+    ended = True
+    while not attempt.holds and len(attempt.rounds) < MOST_ROUNDS:
+        answer, found, rounds = attempt.answer, attempt.simulation, attempt.rounds
         # another plan would be lowered elsewhere: only a proven one leads to the same next one every time
         ended = ended and answer.proven and not clock.expired
         try:
-            held = _held(asked, bought, found, answer.inquiry.lowered, clock)
+            held = _held(asked, attempt.bought, found, answer.inquiry.lowered, clock)
         except LimitReached:
-            ended = False
-            break
+            return attempt, False
         if not held:
             break
         lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
         others = others_lowered(lowered) if len(rounds) >= ROUNDS_ALONE else ()
         again = _with_less(asked, (first, answer), (*lowered, *others), clock)
         left_no_plan = again.solution.cost_usd_per_month is None
-        rounds.append(_round(bought, found, held, others, left_no_plan=left_no_plan))
+        told = (*rounds, _round(attempt.bought, found, held, others, left_no_plan=left_no_plan))
         if left_no_plan:
-            ended = ended and again.solution.outcome == "infeasible"
-            break
-        answer, bought = again, read_back(again)
-        found = _confirmed(asked, bought)
-    if _ended_early(answer) and not clock.expired:
-        answer, bought, found = _further(asked, (answer, bought, found), clock.share(SHARE_OF_REST))
-    return SimulatedPlan(answer, bought, found.model_copy(update={"rounds": tuple(rounds)}), ended)
+            return replace(attempt, rounds=told), ended and again.solution.outcome == "infeasible"
+        bought = read_back(again)
+        attempt = _Attempt(again, bought, _confirmed(asked, bought), told)
+    return attempt, ended
 
 
-def _ended_early(answer: Answer) -> bool:
-    """Whether the search for a plan of a week was cut short, so that a quick one stands for what it is worth."""
-    return answer.inquiry.over_time and answer.solution.ended_by is not None
+def _is_to_go_on(answer: Answer) -> bool:
+    """Whether a plan of a week is one of few periods that was found soon, or its search was cut short."""
+    return answer.every_hour_is_due or (answer.inquiry.over_time and answer.solution.ended_by is not None)
 
 
-def _further(
-    asked: Inquiry, known: tuple[Answer, PlannedFleet, Simulation], clock: Clock
-) -> tuple[Answer, PlannedFleet, Simulation]:
-    """A plan whose search was cut short, with what the time left tells: a bound, or a cheaper plan that holds, too."""
-    answer, bought, found = known
+def _further(asked: Inquiry, known: _Attempt, clock: Clock) -> tuple[_Attempt, _Attempt | None]:
+    """What every hour tells of a plan of few periods, or of one whose search was cut short: a bound, or a cheaper plan.
+
+    Returns:
+        The plan to show, and a cheaper one that breaks a promise which this one keeps, if that is why it is not shown.
+    """
+    answer = replace(known.answer, every_hour_is_due=False)
     own = answer.cheapest or answer
     more, least_usd = of_every_hour(own, clock.share(SHARE_OF_EVERY_HOUR)), own.solution.cost_usd_per_month or 0.0
     if more.solution.outcome == "infeasible":
-        return _raised(answer, least_usd), bought, found
+        return replace(known, answer=_raised(answer, least_usd)), None
     bound_usd = max(own.solution.bound_usd_per_month or 0.0, more.solution.bound_usd_per_month or 0.0)
     if more.solution.cost_usd_per_month is None:
-        return _raised(answer, min(bound_usd, least_usd)), bought, found
+        raised = _raised(answer, min(bound_usd, least_usd))
+        return replace(known, answer=_cut_short(raised, more.solution.ended_by)), None
     bound_usd = min(bound_usd, more.solution.cost_usd_per_month)
     other = replace(more, solution=more.solution.above(bound_usd, more.solution.ended_by), simplicity_proven=False)
     shown_usd = answer.solution.cost_usd_per_month or math.inf
     if answer.cheapest is not None and shown_usd <= allowed_usd(other, answer.complexity.configurations):
-        return in_place_of(other, answer, proven=False), bought, found
-    other = _without_make_weights(other, clock)
-    bought_for_less = read_back(other)
-    simulated = _confirmed(asked, bought_for_less)
-    as_good = simulated.holds is True or simulated.holds is found.holds
-    return (other, bought_for_less, simulated) if as_good else (_raised(answer, bound_usd), bought, found)
+        return replace(known, answer=in_place_of(other, answer, proven=False)), None
+    simpler = _without_make_weights(other, clock)
+    for each in (simpler, other) if simpler is not other else (other,):
+        bought = read_back(each)
+        cheaper = _Attempt(each, bought, _confirmed(asked, bought), known.rounds)
+        if cheaper.holds or cheaper.simulation.holds is known.simulation.holds:
+            return cheaper, None
+    return replace(known, answer=_raised(answer, bound_usd)), cheaper
+
+
+def _cut_short(answer: Answer, limit: Limit | None) -> Answer:
+    """The answer, if a limit ended what was left of it: its search is one that was cut short."""
+    if limit is None or answer.solution.cost_usd_per_month is None or answer.cheapest is not None:
+        return answer
+    return replace(answer, solution=answer.solution.above(_bound_of(answer), limit))
+
+
+def _bound_of(answer: Answer) -> float:
+    """What no plan undercuts, in USD a month."""
+    return (answer.cheapest or answer).solution.bound_usd_per_month or 0.0
 
 
 def _without_make_weights(cheapest: Answer, clock: Clock) -> Answer:
@@ -163,7 +232,7 @@ def confirmed_answer(asked: Inquiry) -> Answer:
 
 def confirmed_plan(asked: Inquiry) -> SimulatedPlan | Answer:
     """The plan that `plan` shows, with what simulated requests say of it; the answer alone where it has no plan."""
-    answer = answered(asked)
+    answer = first_answer(asked)
     return answer if answer.solution.cost_usd_per_month is None else tried(asked, answer, asked.clock)
 
 
@@ -181,10 +250,12 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
     """
     first, broken = before
     own = clock.share(SHARE_OF_ROUND)
-    if _ended_early(broken):
+    if _is_to_go_on(broken) or first.every_hour_is_due:
         again = _soon(first, replace(broken.inquiry, clock=own).with_lowered(lowered))
     else:
         again = answered(replace(asked, clock=own).with_lowered(lowered))
+    if again.every_hour_is_due and not own.expired:
+        return again
     found = (again.cheapest or again).solution
     if again.enough or found.outcome not in ("feasible", "unproven"):
         return again
@@ -199,13 +270,14 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
 def _soon(first: Answer, lowered: Inquiry) -> Answer:
     """A plan at lowered rates after a search that was cut short, with what that one proved: what it left open is asked
     once more when a plan holds (`_further`), not of each that does not."""
-    again = of_few_periods(lowered)
+    again = (found_soon if first.every_hour_is_due else of_few_periods)(lowered)
     solution = again.solution
     if solution.cost_usd_per_month is None:
         return again
     # what few periods say is true of these alone
     least_usd = min(_bound_usd(first, again), solution.cost_usd_per_month)
-    return replace(again, solution=solution.above(least_usd, lowered.clock.reached or first.solution.ended_by))
+    ended_by = lowered.clock.reached or first.solution.ended_by
+    return replace(again, solution=solution.above(least_usd, ended_by), every_hour_is_due=True)
 
 
 def _bound_usd(first: Answer, later: Answer) -> float:

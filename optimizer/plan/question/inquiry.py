@@ -42,8 +42,7 @@ from optimizer.program.problem.tolls import tolled
 from optimizer.program.simplest import Complexity, SimplerSearch, complexity, held_to
 from optimizer.program.solve import Solution, solve, solve_simpler
 
-COMPARISON_GAP = 0.01
-COMPARISON_NODES = 50
+COMPARISON_GAP, COMPARISON_NODES = 0.01, 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
 
 Predicting: TypeAlias = Callable[[WorkloadOptions, Sequence[OverloadedMix]], WorkloadOptions]
@@ -74,6 +73,8 @@ class Answer:
     """A simple plan that was found before every hour was searched, see `question.simple_first`."""
     enough: bool = False
     """Whether it is that plan, which ended the search for the cheapest; no limit had a part in it."""
+    every_hour_is_due: bool = False
+    """Whether it is a plan of few periods of a week whose every hour is to be asked once it holds."""
 
     @property
     def proven(self) -> bool:
@@ -160,6 +161,8 @@ class Inquiry:
     """Whether it does not matter which of several equally cheap plans is found."""
     hour_to_period: Ints | None = None
     """(168,) the periods that a variation of a plan is made of; None where it takes as many as lose no plan."""
+    most_rounds: int | None = None
+    """Solves with capacity added up between mixes, after which a plan without stands; None for as many as it takes."""
     node_limit: int | None = None
     """For each solve; without one it goes on until every answer is proven."""
     simplifies: bool = True

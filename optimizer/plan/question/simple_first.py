@@ -44,7 +44,7 @@ def simple_first(inquiry: Inquiry, coarse: Answer) -> Answer | None:
         coarse: Its cheapest plan of few periods, as far as it was searched.
     """
     cost_usd = coarse.solution.cost_usd_per_month
-    if cost_usd is None or inquiry.mixes_between() or not _is_large(coarse):
+    if cost_usd is None or inquiry.mixes_between() or not is_large(coarse):
         return None
     asked = replace(inquiry, clock=inquiry.clock.share(SHARE_OF_SIMPLE), looks_ahead=False)
     search = partial(search_simplest, known=coarse.complexity, break_ties=not inquiry.any_of_equals)
@@ -94,7 +94,7 @@ def _times(inquiry: Inquiry) -> float:
     return 1 + inquiry.scenario.policy.simplicity_percent / 100
 
 
-def _is_large(coarse: Answer) -> bool:
+def is_large(coarse: Answer) -> bool:
     """Whether the program of every hour may take long: by what is left of the candidates of few periods."""
     candidates = len(coarse.formulation.problem.candidates) - coarse.solution.eliminated.get("dominance", 0)
     periods = int(exact_hours(coarse.inquiry.scenario).max()) + 1

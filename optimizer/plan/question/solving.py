@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from optimizer.base.arrays import Flags, Ints
-from optimizer.base.clock import Clock, LimitReached
+from optimizer.base.clock import Clock, Limit, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.performance.candidates.mixes import OverloadedMix, with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
@@ -264,21 +264,32 @@ def held(inquiry: Inquiry, keep: Sequence[Flags] | None, known: Answer | None, k
     """
     cost_usd = known_usd if known is None else known.solution.cost_usd_per_month or known_usd
     solved_before = known.rounds if known is not None and known.looked_between else 0
-    rounds, answer = 1, inquiry.solved_once(keep, cost_usd)
+    rounds, since_s = 1, inquiry.clock.spent_s
+    answer = inquiry.solved_once(keep, cost_usd)
     while broken := answer.broken():
-        mixing = rounds < MOST_ROUNDS
+        mixing = rounds < (MOST_ROUNDS if inquiry.most_rounds is None else inquiry.most_rounds)
+        if not mixing and inquiry.most_rounds is not None and known is not None:
+            return known
         again = inquiry if inquiry.clock.expired else inquiry.with_predicted(broken) if mixing else inquiry.apart()
-        if cost_usd is not None and (limit := inquiry.clock.reached) is not None:
+        if cost_usd is not None and (limit := _too_late(inquiry, inquiry.clock.spent_s - since_s)) is not None:
             inquiry.still_wanted()
             bounded = replace(answer.solution, ended_by=answer.solution.ended_by or limit)
             if known is None or known.solution.cost_usd_per_month is None:
                 return replace(answer, solution=bounded.without_its_plan(), rounds=rounds, looked_between=True)
             solution = known.solution.bounded_by(bounded)
             return replace(known, inquiry=inquiry, solution=solution, rounds=solved_before + rounds)
-        inquiry, rounds = again, rounds + 1
+        inquiry, rounds, since_s = again, rounds + 1, inquiry.clock.spent_s
         answer = inquiry.solved_once(keep, cost_usd)
     found = answer if known is None else _better(known, answer)
     return replace(found, rounds=solved_before + rounds, looked_between=True)
+
+
+def _too_late(inquiry: Inquiry, took_s: float) -> Limit | None:
+    """The limit that leaves no time for another round; of a week for one that takes as long as the last did, which
+    would end with a bound that is worse."""
+    left_s = inquiry.clock.left_s()
+    short = inquiry.over_time and left_s is not None and left_s < took_s
+    return inquiry.clock.reached or ("time limit" if short else None)
 
 
 def _better(known: Answer, found: Answer) -> Answer:

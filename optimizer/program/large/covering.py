@@ -15,6 +15,7 @@ Machines paid all month serve their worth in every period. For each number of th
 the hour, so the bound of a week with them is that of the number for which it is lowest.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -72,8 +73,9 @@ class Cover:
             )
 
     def by_period(self, counts: Ints) -> Floats:
-        """(T,) USD/h over the month that each period costs at least beside so many (O,) machines paid all month."""
-        left = np.clip(np.floor((1 - ALLOWED - self.share @ counts) * STEPS), 0, STEPS).astype(np.int64)
+        """(..., T) USD/h over the month that each period costs at least beside so many (..., O) machines paid all
+        month."""
+        left = np.clip(np.floor((1 - ALLOWED - counts @ self.share.T) * STEPS), 0, STEPS).astype(np.int64)
         cost: Floats = self._cost[np.arange(len(self._cost)), np.where(self._asked, left, 0)]
         return cost
 
@@ -84,11 +86,19 @@ class Cover:
 
     def beside(self, counts: Ints, price_usd_per_hour: Floats) -> Floats:
         """(N,) USD/h that no plan with so many (N, O) machines paid all month, at a price (O,), undercuts."""
-        total = counts @ price_usd_per_hour
-        for t, share in enumerate(self.share):
-            left = np.clip(np.floor((1 - ALLOWED - counts @ share) * STEPS), 0, STEPS).astype(np.int64)
-            total = total + (self._cost[t, left] if self._asked[t] else 0.0)
-        return np.asarray(total)
+        return np.asarray(counts @ price_usd_per_hour + self.by_period(counts).sum(axis=-1))
+
+
+class Covers:
+    """The same at several prices of demand: of each period that counts which says most of it."""
+
+    def __init__(self, covers: Sequence[Cover]) -> None:
+        """Of the same periods and offers, at least one."""
+        self._covers = covers
+
+    def by_period(self, counts: Ints) -> Floats:
+        """See `Cover`."""
+        return np.asarray(np.max([cover.by_period(counts) for cover in self._covers], axis=0))
 
 
 def least_counts(cover: Cover, problem: Problem, price_usd_per_hour: Floats) -> tuple[float, Ints]:

@@ -6,27 +6,35 @@ depend on the two levels of a change alone. So they are one kind of hour, a week
 every kind of hour that it serves; what the programs find joins these.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.program.large.covering import Cover
 from optimizer.program.large.levels import Levels
 from optimizer.program.large.period_master import PeriodPlan, mixture_of
-from optimizer.program.large.period_programs import Prices, Search, own_state, price_of_instance, single_period
+from optimizer.program.large.period_programs import PeriodSearch, Prices, own_state, price_of_instance, single_period
 from optimizer.program.problem.data import Billing, LayoutTerms
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import serves_all
-from optimizer.program.proof.state import SearchState
+from optimizer.program.proof.state import Known, SearchState
 
 MOST_ROUNDS: Final = 6
 CLOSE: Final = 1e-3
 """How often prices are moved, and how near the mixture the bound need not be raised."""
 
+MOST_ROUNDS_OF_NUMBERS, CLOSE_BY_NUMBERS = 12, 2e-3
+"""How often prices are moved first by whole numbers alone, which takes a tenth of a round of searches, and how near
+that mixture they need not be moved any more."""
+
 PULL: Final = 0.5
 """Weight of the best prices so far beside the mixture's."""
+
+SHARE_OF_KIND: Final = 0.25
+"""Of what is left on the clock, for the search of one kind of hour."""
 
 
 def follows_itself(problem: Problem) -> bool:
@@ -35,7 +43,9 @@ def follows_itself(problem: Problem) -> bool:
     return bool((linked.sum(axis=0) == 1).all() and (linked.sum(axis=1) == 1).all())
 
 
-def bound_with_starts(problem: Problem, kind: Ints, levels: Levels, state: SearchState, search: Search) -> float:
+def bound_with_starts(
+    problem: Problem, kind: Ints, levels: Levels, state: SearchState, search: PeriodSearch, close: float = CLOSE
+) -> float:
     """USD/h that no plan of the week undercuts; more plans join the levels'.
 
     Args:
@@ -44,22 +54,47 @@ def bound_with_starts(problem: Problem, kind: Ints, levels: Levels, state: Searc
         levels: With a plan for each.
         state: Whose clock ends the rounds.
         search: Solves one kind of hour.
+        close: Share of what a plan costs that may be left open.
     """
     hours, level = _kinds_of_hours(problem, kind)
-    best, best_moved = 0.0, None
+    best, best_moved, first = *_by_whole_numbers(hours, level, levels, state), True
     for _ in range(MOST_ROUNDS):
         mixture = mixture_of(hours, _plans(hours, level, levels), state.clock)
         least = np.inf if mixture is None else min(mixture.value, state.cutoff_usd_per_hour)
-        near = least - best <= CLOSE * least or best >= state.enough_usd_per_hour
+        near = least - best <= close * least or best >= state.enough_usd_per_hour
         if mixture is None or state.clock.expired or near:
             break
         moved = _by_levels(hours, level, mixture.moved)
         if best_moved is not None:
-            moved = PULL * best_moved + (1 - PULL) * moved
-        found = _bound_at(hours, level, moved, levels, state, search)
+            # prices by whole numbers alone are tried as they are
+            moved = best_moved if first else PULL * best_moved + (1 - PULL) * moved
+        found, first = _bound_at(hours, level, moved, levels, state, search), False
         if found > best:
             best, best_moved = found, moved
     return best
+
+
+def _by_whole_numbers(hours: Problem, level: Ints, levels: Levels, state: SearchState) -> tuple[float, Floats | None]:
+    """The best bound that needs no search of any kind of hour, and the prices of starts (O, X) at which it is.
+
+    What whole numbers point to joins the plans that are mixed, though it may be none.
+    """
+    best, best_moved = 0.0, None
+    if levels.several is None:
+        return best, best_moved
+    mixed = _plans(hours, level, levels)
+    for _ in range(MOST_ROUNDS_OF_NUMBERS):
+        mixture = mixture_of(hours, mixed, state.clock)
+        if mixture is None or state.clock.expired or mixture.value - best <= CLOSE_BY_NUMBERS * mixture.value:
+            break
+        moved = _by_levels(hours, level, mixture.moved)
+        if best_moved is not None:
+            moved = PULL * best_moved + (1 - PULL) * moved
+        kinds = _KindsOfHours.at(hours, level, moved, levels, state.clock)
+        mixed = mixed + kinds.pointed_to
+        if (found := float(hours.traffic.share_of_month @ kinds.least)) > best:
+            best, best_moved = found, moved
+    return best, best_moved
 
 
 def _kinds_of_hours(problem: Problem, kind: Ints) -> tuple[Problem, Ints]:
@@ -107,33 +142,81 @@ def _by_levels(hours: Problem, level: Ints, moved: Floats) -> Floats:
     return np.asarray(np.clip(rate[:, pair] * costs, 0.0, most))
 
 
-def _bound_at(hours: Problem, level: Ints, moved: Floats, levels: Levels, state: SearchState, search: Search) -> float:
-    """The sum of what each kind of hour costs at least, at prices of starts (O, X); what was found joins the levels."""
-    share, offers = hours.traffic.share_of_month, hours.offers
-    price = price_of_instance(hours, Prices(np.zeros((len(share), len(offers))), moved)) / share[:, None]
-    alone = replace(hours, traffic=replace(hours.traffic, share_of_month=np.ones(len(share))))
-    extra, total = price - offers.price_usd_per_hour, 0.0
-    cost, runs = levels.costs()[level], np.array([plan.instances[0] for _, plan in levels.plans])
-    # (Q, P) what known plans cost at these prices
-    known = cost + extra @ runs.T
-    cover = None if levels.worth is None else Cover(alone, levels.worth.at(level), price)
-    for q in range(len(share)):
-        if state.clock.expired:
-            return 0.0
-        own = own_state(state, state.clock.share(2 / (len(share) - q + 1)))
-        own.cutoff_usd_per_hour = float(known[q].min())
-        whole = single_period(alone, q, price[q])
+def _bound_at(
+    hours: Problem, level: Ints, moved: Floats, levels: Levels, state: SearchState, search: PeriodSearch
+) -> float:
+    """The sum of what each kind of hour costs at least, at prices of starts (O, X); what was found joins the levels.
+
+    Whole numbers at several prices of demand tell what most kinds cost at least. The others are searched, the kind of
+    which most is open first, until little is open or time is up: one that is not reached counts with what is known.
+    """
+    share, kinds = hours.traffic.share_of_month, _KindsOfHours.at(hours, level, moved, levels, state.clock)
+    least, known = kinds.least, kinds.known
+    open_usd = share * (known - least)
+    while not state.clock.expired and open_usd.sum() > CLOSE * (share @ known):
+        q = int(open_usd.argmax())
+        open_usd[q] = 0.0
+        own = own_state(state, state.clock.share(SHARE_OF_KIND))
+        own.cutoff_usd_per_hour = float(known[q])
+        whole = single_period(kinds.alone, q, kinds.price[q])
         # what runs another offer costs more than a known plan
-        able = np.ones(len(offers), dtype=np.bool_) if cover is None else cover.with_one(q) <= own.cutoff_usd_per_hour
-        part = compacted(whole, able[whole.candidates.offer])
+        part = compacted(whole, kinds.may_run(q)[whole.candidates.offer])
         if not serves_all(part.problem):
-            total += share[q] * max(own.cutoff_usd_per_hour, 0.0)
+            least[q] = known[q]
             continue
-        result = search(part.problem, own)
-        total += share[q] * max(min(result.bound.usd_per_hour, own.cutoff_usd_per_hour), 0.0)
+        result = search(part.problem, own, known=Known(float(least[q])))
+        least[q] = max(least[q], min(result.bound.usd_per_hour, known[q]))
         if result.incumbent is not None:
             plan = result.incumbent.for_whole(part, whole)
-            levels.add(
-                int(level[q]), replace(plan, usd_per_hour=plan.usd_per_hour - float(plan.instances[0] @ extra[q]))
-            )
-    return float(total)
+            own_usd = plan.usd_per_hour - float(plan.instances[0] @ kinds.extra[q])
+            levels.add(int(level[q]), replace(plan, usd_per_hour=own_usd))
+    return float(share @ least)
+
+
+@dataclass(frozen=True, eq=False)
+class _KindsOfHours:
+    """Kinds of hours at some prices of starts; costs are as if each lasted all month.
+
+    Attributes:
+        alone: The kinds, each as if it lasted all month.
+        price, extra: (Q, O) USD/h of an instance, and what of it is for starts.
+        known, least: (Q,) what a kind costs by a known plan, and at least.
+        pointed_to: What whole numbers ran, each in its kind.
+        cover: Of the kinds, where prices of demand are known.
+    """
+
+    alone: Problem
+    price: Floats
+    extra: Floats
+    known: Floats
+    least: Floats
+    pointed_to: list[PeriodPlan]
+    cover: Cover | None
+
+    @classmethod
+    def at(cls, hours: Problem, level: Ints, moved: Floats, levels: Levels, clock: Clock) -> "_KindsOfHours":
+        """What is known of them without a search."""
+        share, offers = hours.traffic.share_of_month, hours.offers
+        price = price_of_instance(hours, Prices(np.zeros((len(share), len(offers))), moved)) / share[:, None]
+        alone = replace(hours, traffic=replace(hours.traffic, share_of_month=np.ones(len(share))))
+        extra = price - offers.price_usd_per_hour
+        runs = np.array([plan.instances[0] for _, plan in levels.plans])
+        known = (levels.costs()[level] + extra @ runs.T).min(axis=1)
+        cover = None if levels.worth is None else Cover(alone, levels.worth.at(level), price)
+        least, pointed_to = np.zeros(len(level)), list[PeriodPlan]()
+        if cover is not None:
+            least = cover.by_period(np.zeros(len(offers), dtype=np.int64))
+        if levels.several is not None:
+            for q in np.flatnonzero(least < known).tolist():
+                told = levels.several.least(int(level[q]), price[q], offers.available, clock)
+                least[q] = max(least[q], told.usd_per_hour)
+                if told.instances.size:
+                    own_usd = told.usd_per_hour - float(told.instances @ extra[q])
+                    pointed_to.append(PeriodPlan(q, float(share[q] * own_usd), told.instances))
+        return cls(alone, price, extra, known, np.minimum(least, known), pointed_to, cover)
+
+    def may_run(self, kind: int) -> Flags:
+        """(O,) the offers that a plan of a kind may run that costs no more than a known one."""
+        if self.cover is None:
+            return np.ones(len(self.alone.offers), dtype=np.bool_)
+        return np.asarray(self.cover.with_one(kind) <= self.known[kind])

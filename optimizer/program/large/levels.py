@@ -17,12 +17,14 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.base.clock import Clock
 from optimizer.program.large.covering import Cover
 from optimizer.program.large.knapsack import Worth
-from optimizer.program.large.period_programs import Search, own_state, single_period
+from optimizer.program.large.period_programs import PeriodSearch, own_state, single_period
+from optimizer.program.large.several_prices import SeveralPrices
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import serves_all
-from optimizer.program.proof.state import Incumbent, SearchResult, SearchState
+from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import cheaper
 
 CLOSE: Final = 2e-3
@@ -42,6 +44,12 @@ def has_levels(problem: Problem) -> bool:
     return not (shares or dearer or problem.ceiling.in_force)
 
 
+def as_if_all_month(problem: Problem) -> Problem:
+    """The levels as if each lasted all month: costs are those of its hours."""
+    traffic = problem.traffic
+    return replace(problem, traffic=replace(traffic, share_of_month=np.ones(traffic.periods)))
+
+
 class Levels:
     """What is known of the levels of demand of a week, one a period: K of them.
 
@@ -49,15 +57,17 @@ class Levels:
         problem: The week, see `has_levels`, its periods not joined.
         lower, upper: (K,) USD/h that an hour of a level costs at least and at most, once all month long.
         worth: Of the requests of an hour of each level, once all month long, where that is known.
+        several: What each level needs at several prices of demand, where that is known.
         plans: What was found: the number of a level, and a plan of it.
     """
 
-    def __init__(self, problem: Problem, worth: Worth | None = None) -> None:
+    def __init__(self, problem: Problem, worth: Worth | None = None, several: SeveralPrices | None = None) -> None:
         """Nothing solved yet.
 
         Args:
             problem: The week, its periods not joined.
             worth: Of its requests, at some prices of demand, where these are known.
+            several: Of its levels and offers, where prices of demand are known.
         """
         traffic = problem.traffic
         asked = [traffic.demand_per_s, traffic.least_replicas]
@@ -65,8 +75,7 @@ class Levels:
             asked.append(traffic.demand_per_s * traffic.paid_share)
         levels = np.hstack(asked)
         self.hours = traffic.share_of_month
-        # as if each level lasted all month: costs are those of its hours
-        self.problem = replace(problem, traffic=replace(traffic, share_of_month=np.ones(len(levels))))
+        self.problem = as_if_all_month(problem)
         # (K, K) whether the first asks for no more than the second
         self.within: Flags = np.asarray((levels[:, None] <= levels[None]).all(axis=2))
         self.lower, self.upper = np.zeros(len(levels)), np.full(len(levels), np.inf)
@@ -74,9 +83,11 @@ class Levels:
         self._asked, self._solved = levels.sum(axis=1), np.zeros(len(levels), dtype=np.bool_)
         self.worth = None if worth is None else worth.scaled(1.0 / self.hours)
         self._cover = None if self.worth is None else self._covered(self.worth)
+        self.several = several
 
-    def solve(self, state: SearchState, search: Search) -> bool:
+    def solve(self, state: SearchState, search: PeriodSearch) -> bool:
         """Solve levels until they tell enough of the others or time is up; whether every level may have a plan."""
+        self._bound_at_several_prices(state.clock)
         while not state.clock.expired and (level := self._next()) is not None:
             own = own_state(state, state.clock.share(SHARE_OF_LEVEL))
             own.cutoff_usd_per_hour = float(self.upper[level])
@@ -85,6 +96,18 @@ class Levels:
                 return False
             self._learn(level, result)
         return True
+
+    def _bound_at_several_prices(self, clock: Clock) -> None:
+        """What each level costs at least by whole numbers, before any is solved."""
+        offers = self.problem.offers
+        if self.several is None:
+            return
+        for level in range(len(self.hours)):
+            least = self.several.least(level, offers.price_usd_per_hour, offers.available, clock).usd_per_hour
+            # no more is known of a level that nothing serves than that it may have no plan
+            if np.isfinite(least):
+                self.lower[level] = max(self.lower[level], least)
+        self.lower = np.where(self.within, self.lower[:, None], 0.0).max(axis=0)
 
     def _covered(self, worth: Worth) -> Cover:
         """What whole instances cost that are worth what a level asks for, which bounds it before it is solved."""
@@ -95,17 +118,18 @@ class Levels:
         self.lower = np.where(np.isfinite(least), least, 0.0)
         return cover
 
-    def _searched(self, level: int, state: SearchState, search: Search) -> SearchResult:
+    def _searched(self, level: int, state: SearchState, search: PeriodSearch) -> SearchResult:
         """The search of one level: among offers with which a plan may cost least first, then those that may beat it."""
         problem = single_period(self.problem, level, self.problem.offers.price_usd_per_hour)
+        known = Known(float(self.lower[level]))
         if self._cover is None:
-            return search(problem, state)
+            return search(problem, state, known=known)
         least = self._cover.with_one(level)
         near = least <= (1 + NEAR) * max(self.lower[level], least.min(initial=np.inf))
         part = compacted(problem, near[problem.candidates.offer])
         if len(part.candidates) == len(problem.candidates) or not serves_all(part.problem):
-            return search(problem, state)
-        found = _in_whole(search(part.problem, own_state(state, state.clock)), part, problem)
+            return search(problem, state, known=known)
+        found = _in_whole(search(part.problem, own_state(state, state.clock), known=known), part, problem)
         most = state.cutoff_usd_per_hour if found.incumbent is None else found.incumbent.usd_per_hour
         left = near | (least <= most)
         if (left == near).all():
@@ -113,7 +137,7 @@ class Levels:
             return found
         own = replace(own_state(state, state.clock), cutoff_usd_per_hour=most)
         part = compacted(problem, left[problem.candidates.offer])
-        more = _in_whole(search(part.problem, own), part, problem)
+        more = _in_whole(search(part.problem, own, known=known), part, problem)
         plan = cheaper(found.incumbent, more.incumbent)
         if plan is None:
             return more

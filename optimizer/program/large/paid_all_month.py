@@ -20,22 +20,23 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.counts import bound_by_counts
-from optimizer.program.large.covering import Cover, listed_counts
+from optimizer.program.large.covering import listed_counts
 from optimizer.program.large.joined_periods import (
     between_hours_usd_per_hour,
     changes_what_is_held,
     counts_what_idles,
 )
-from optimizer.program.large.knapsack import Worth
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
-from optimizer.program.large.levels import Levels, has_levels
+from optimizer.program.large.levels import Levels, as_if_all_month, has_levels
 from optimizer.program.large.patterns import PatternBound, pattern_bound
-from optimizer.program.large.period_programs import Search
+from optimizer.program.large.period_programs import PeriodSearch
 from optimizer.program.large.restriction import part_of
 from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
+from optimizer.program.large.several_prices import SeveralPrices
 from optimizer.program.large.unlinked import unlinked
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.layouts import load_groups
@@ -51,11 +52,14 @@ MOST_COUNTS: Final = 500
 SHARE_OF_BOXES: Final = 0.4
 """Of what is left on the clock, for boxes of numbers where these are more."""
 
+CLOSE: Final = 5e-3
+"""Share of what a plan costs that may be left open of one number of machines, so that others have their turn."""
+
 BY_HOURS: Final = 1e-4
 """Share e of the price that is paid by the hour."""
 
 
-def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, search: Search) -> Known:
+def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, search: PeriodSearch) -> Known:
     """What is known of a week once every number of machines paid all month has been looked at, if these are few.
 
     Args:
@@ -77,8 +81,8 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
     counts = listed_counts(np.where(offers.always_paid, offers.price_usd_per_hour, np.inf), offers.available, most)
     if counts is None:
         return _told_by_boxes(part, week, kind, known, own, search)
-    looks = _Looks(part.problem, kind, at_all.worth)
-    at_least = np.maximum(looks.cover.beside(counts, offers.price_usd_per_hour), at_all.bound.usd_per_hour)
+    looks = _Looks(part.problem, kind, at_all, state.clock)
+    at_least = np.maximum(looks.beside(counts), at_all.bound.usd_per_hour)
     listed = np.flatnonzero(at_least <= most)
     if len(listed) > MOST_COUNTS:
         boxes = _told_by_boxes(part, week, kind, known, own, search)
@@ -96,7 +100,7 @@ def _told_by_each(
     numbers: list[tuple[float, int]],
     known: Known,
     state: SearchState,
-    search: Search,
+    search: PeriodSearch,
 ) -> Known:
     """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
 
@@ -133,7 +137,9 @@ def _told_by_each(
     return Known(max(known.usd_per_hour, min([least, most, *(at_least for at_least, *_ in waiting)])), plan)
 
 
-def _told_by_boxes(part: Sorted, week: Problem, kind: Ints, known: Known, state: SearchState, search: Search) -> Known:
+def _told_by_boxes(
+    part: Sorted, week: Problem, kind: Ints, known: Known, state: SearchState, search: PeriodSearch
+) -> Known:
     """The same where there are too many numbers to look at each: a bound of all, and a plan of what it points to.
 
     Args:
@@ -158,33 +164,41 @@ def _told_by_boxes(part: Sorted, week: Problem, kind: Ints, known: Known, state:
 class _Looks:
     """What is asked of one number of machines after the other."""
 
-    def __init__(self, week: Problem, kind: Ints, worth: Worth) -> None:
+    def __init__(self, week: Problem, kind: Ints, found: PatternBound, clock: Clock) -> None:
         """Nothing asked yet.
 
         Args:
             week: What may be in a plan of interest.
             kind: (T,) the level of each period.
-            worth: (T,) of its requests, at some prices of demand.
+            found: A bound of it, or of a week of which it is a part: its prices of demand.
+            clock: Of the search.
         """
         self._week, self._kind, levels = week, kind, unlinked(week, kind)
         self._levels = dict[bytes, Levels]()
-        self._hours, self._worth = levels.traffic.share_of_month, worth.by_kind(kind)
-        self.cover = Cover(levels, self._worth, self._hours[:, None] * week.offers.price_usd_per_hour)
+        self._hours, self._worth = levels.traffic.share_of_month, found.worth.by_kind(kind)
+        demand = np.zeros(levels.traffic.demand_per_s.shape)
+        np.add.at(demand, (kind[week.demands.period], week.demands.request_class), found.demand)
+        self._several = SeveralPrices(as_if_all_month(levels), demand)
+        self._covers = self._several.covers(np.tile(week.offers.price_usd_per_hour, (len(demand), 1)), clock)
+
+    def beside(self, counts: Ints) -> Floats:
+        """(N,) USD/h that no plan with so many (N, O) machines paid all month undercuts."""
+        return np.asarray(counts @ self._week.offers.price_usd_per_hour + self._covers.by_period(counts) @ self._hours)
 
     def with_starts(self, count: Ints, state: SearchState) -> float:
         """USD/h that no plan with so many machines paid all month undercuts, with what starts add to its hours."""
-        least = self.cover.by_period(count) / self._hours
+        least = self._covers.by_period(count)
         paid = (1 - BY_HOURS) * float(count @ self._week.offers.price_usd_per_hour)
         if np.isinf(least).any():
             return np.inf
         return paid + with_rises(_by_the_hour(self._week, count), least[self._kind], state.clock)
 
-    def by_levels(self, count: Ints, state: SearchState, search: Search) -> tuple[float, Incumbent | None]:
+    def by_levels(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
         """The same from exact programs of levels, and a plan with no more machines."""
         paid, free, part = _paying_for(self._week, count)
         if not serves_all(part.problem):
             return np.inf, None
-        levels = Levels(unlinked(part.problem, self._kind), self._worth)
+        levels = Levels(unlinked(part.problem, self._kind), self._worth, self._several.of_offers(part.offers))
         if not levels.solve(_own(state), search):
             return np.inf, None
         self._levels[count.tobytes()] = levels
@@ -192,17 +206,17 @@ class _Looks:
         plan = self._plan(free, part, levels)
         if plan is not None or (held := self._held(part, levels)) is None:
             return lower, plan
-        levels = Levels(unlinked(held.problem, self._kind), self._worth)
+        levels = Levels(unlinked(held.problem, self._kind), self._worth, self._several.of_offers(held.offers))
         return lower, self._plan(free, held, levels) if levels.solve(_own(state), search) else None
 
-    def to_the_end(self, count: Ints, state: SearchState, search: Search) -> tuple[float, Incumbent | None]:
+    def to_the_end(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
         """The same with prices of starts, once its levels are known."""
         paid, free, part = _paying_for(self._week, count)
         if (levels := self._levels.pop(count.tobytes(), None)) is None:
             return np.inf, None
         cutoff, enough = state.cutoff_usd_per_hour - paid, state.enough_usd_per_hour - paid
         own = replace(_own(state), cutoff_usd_per_hour=cutoff, enough_usd_per_hour=enough)
-        lower = bound_with_starts(part.problem, self._kind, levels, own, search)
+        lower = bound_with_starts(part.problem, self._kind, levels, own, search, CLOSE)
         return paid + lower, self._plan(free, part, levels)
 
     def _plan(self, free: Problem, part: Sorted, levels: Levels) -> Incumbent | None:
@@ -243,7 +257,7 @@ def _paying_for(week: Problem, count: Ints) -> tuple[float, Problem, Sorted]:
 
 
 def plan_of_levels(
-    part: Sorted, found: PatternBound, kind: Ints, week: Problem, state: SearchState, search: Search
+    part: Sorted, found: PatternBound, kind: Ints, week: Problem, state: SearchState, search: PeriodSearch
 ) -> Incumbent | None:
     """A plan with no more machines paid all month than the bound points to, made of plans of levels.
 
@@ -261,7 +275,7 @@ def plan_of_levels(
     count = np.rint(found.counts).astype(np.int64) * part.problem.offers.always_paid
     if part.problem.traffic.periods == 1 or not has_levels(_by_the_hour(part.problem, count)):
         return None
-    _, plan = _Looks(part.problem, kind, found.worth).by_levels(count, state, search)
+    _, plan = _Looks(part.problem, kind, found, state.clock).by_levels(count, state, search)
     return None if plan is None else plan.for_whole(part, week)
 
 

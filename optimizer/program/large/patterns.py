@@ -49,6 +49,7 @@ class PatternBound:
         counts: (O,) instances of each in it, in the period of most of them; of those paid all month the whole numbers
             for which `covering` finds the bound, where that is the higher one.
         worth: Of requests, at the best multipliers.
+        demand: (D,) the best multipliers of demands.
         instances: (T, O) fractional counts of a relaxation over all periods, 0 for offers that it did not hold; None
             where none was solved.
         moved: (O, X) what starts move from the price of an offer in one period to another's, see `start_costs`.
@@ -58,6 +59,7 @@ class PatternBound:
     mixed: Flags
     counts: Floats
     worth: Worth
+    demand: Floats
     instances: Floats | None = None
     moved: Floats | None = None
 
@@ -80,7 +82,7 @@ def pattern_bound(problem: Problem, clock: Clock, converged: float = CONVERGED) 
         best = pricing.at(_by_period(problem, generating.problem, kind, best.demand), best.charge)
     counts = np.zeros(len(problem.offers))
     np.maximum.at(counts, generating.units.offer, master.mixed_counts())
-    found = PatternBound(pricing.bound(best), counts > 0, counts, pricing.worth(best.demand))
+    found = PatternBound(pricing.bound(best), counts > 0, counts, pricing.worth(best.demand), best.demand)
     if rounded <= best.value:
         return found
     always = problem.offers.always_paid

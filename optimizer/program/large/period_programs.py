@@ -16,9 +16,8 @@ The first prices are what an instance earns at the prices of demand; the next on
 periods found so far (Dantzig and Wolfe's decomposition), see `period_master`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -31,10 +30,16 @@ from optimizer.program.large.patterns import PatternBound
 from optimizer.program.large.period_master import PeriodMixture, PeriodPlan, mixture_of
 from optimizer.program.problem.data import Billing, Limits
 from optimizer.program.problem.problem import Problem
-from optimizer.program.proof.state import Incumbent, SearchResult, SearchState
+from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import cheaper
 
-Search: TypeAlias = Callable[[Problem, SearchState], SearchResult]
+
+class PeriodSearch(Protocol):
+    """Solves one period, of which something may be known."""
+
+    def __call__(self, problem: Problem, state: SearchState, *, known: Known = NOTHING_KNOWN) -> SearchResult:
+        """What is found of it."""
+
 
 MOST_ROUNDS, CLOSE = 8, 1e-3
 """How often prices are moved, and how near the best bound of this kind, or a plan, they need not be moved any more;
@@ -104,7 +109,7 @@ def price_of_instance(problem: Problem, prices: Prices) -> Floats:
 
 
 def bound_by_periods(
-    problem: Problem, prices: Prices, known: Incumbent | None, state: SearchState, search: Search
+    problem: Problem, prices: Prices, known: Incumbent | None, state: SearchState, search: PeriodSearch
 ) -> tuple[float, Flags, Incumbent | None]:
     """The best bound of some rounds, (O,) the offers of the last mixture of periods' plans, and the best week of these.
 
@@ -161,7 +166,7 @@ def _between(problem: Problem, best: Prices, mixture: PeriodMixture, pull: float
     return Prices(always, np.where(offers.always_paid[:, None], 0.0, moved))
 
 
-def period_plans(problem: Problem, prices: Prices, state: SearchState, search: Search) -> PeriodPlans:
+def period_plans(problem: Problem, prices: Prices, state: SearchState, search: PeriodSearch) -> PeriodPlans:
     """The sum of what each period costs at least, and its best plan; each has an equal share of what time is left."""
     price, total, periods = price_of_instance(problem, prices), 0.0, problem.traffic.periods
     by_hour = np.where(problem.offers.always_paid, 0.0, problem.offers.price_usd_per_hour)

@@ -95,11 +95,13 @@ def _settled(choice: Ints, cost: Floats, rise: Floats, start_share: Floats) -> I
         start_share: (T, T) share of the month billed for a start between two periods.
     """
     choice = choice.copy()
+    # of a week of hours each follows one and precedes one: all other shares are 0
+    earlier, later = ([np.flatnonzero(row) for row in each > 0] for each in (start_share.T, start_share))
     for _ in range(MOST_PASSES):
         before = choice.copy()
-        for t in range(len(choice)):
-            into = start_share[:, t] @ rise[choice]
-            out = rise[:, choice] @ start_share[t]
+        for t, (since, until) in enumerate(zip(earlier, later, strict=True)):
+            into = start_share[since, t] @ rise[choice[since]]
+            out = rise[:, choice[until]] @ start_share[t, until]
             choice[t] = (cost[t] + into + out).argmin()
         if (choice == before).all():
             break

@@ -9,7 +9,7 @@ from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.large.paid_all_month import plan_of_levels
 from optimizer.program.large.patterns import PatternBound, pattern_bound
-from optimizer.program.large.period_programs import Search, bound_by_periods, first_prices, may_part
+from optimizer.program.large.period_programs import PeriodSearch, bound_by_periods, first_prices, may_part
 from optimizer.program.large.restriction import WEEK_COLUMNS, promising_part, with_one_group
 from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
@@ -42,7 +42,7 @@ LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
 """The same for a large problem: parts tried for a first plan, by candidates besides the mixture, nodes and mixes."""
 
 
-def search_large(problem: Problem, keep: Flags, state: SearchState, search: Search, known: Known) -> SearchResult:
+def search_large(problem: Problem, keep: Flags, state: SearchState, search: PeriodSearch, known: Known) -> SearchResult:
     """The same with the sharper bound, and a first plan from the part of the problem that it points to."""
     part = compacted(problem, keep)
     with state.phase("relaxation"):
@@ -85,7 +85,7 @@ def _parted(
     incumbent: Incumbent | None,
     problem: Problem,
     state: SearchState,
-    search: Search,
+    search: PeriodSearch,
 ) -> tuple[Bound, Incumbent | None]:
     """The bound that programs of single periods raise, and the cheapest of a known plan and those they point to."""
     with state.phase("periods"):

@@ -85,6 +85,7 @@ def bound_over_the_week(problem: Problem, found: PatternBound, clock: Clock) -> 
         mixed=found.mixed | (relaxation.instances > 0).any(axis=0),
         counts=found.counts,
         worth=pricing.worth(priced.demand),
+        demand=priced.demand,
         instances=relaxation.instances,
         moved=moved,
     )
