@@ -10,7 +10,7 @@ from optimizer.plan.verify.certificate.problem import Stated
 
 
 @dataclass(frozen=True)
-class Terms:
+class FlowTerms:
     """What replicas of an offer may be sent, and what their answers cost to send.
 
     Attributes:
@@ -28,13 +28,13 @@ class Terms:
     after_loss: bool
 
     @classmethod
-    def of(cls, problem: Stated, offer: int) -> "Terms":
+    def of(cls, problem: Stated, offer: int) -> "FlowTerms":
         """As long as nothing is lost."""
         egress = problem.offers[offer].get("egress_usd_per_request", {})
         return cls(1.0, Fraction(problem.limits["max_utilization"]), problem.spare, egress, after_loss=False)
 
     @classmethod
-    def of_rest(cls, kept: float) -> "Terms":
+    def of_rest(cls, kept: float) -> "FlowTerms":
         """After a loss with no reserve, and at no cost, since a loss does not last."""
         return cls(kept, Fraction(1), 0, {}, after_loss=True)
 
@@ -58,7 +58,7 @@ class Figures:
         pairs = zip(self.problem.mixes, self.problem.reach, strict=True)
         return [[(k, float(share * reach)) for k, share in mix.items()] for mix, reach in pairs]
 
-    def drawn(self, c: int, terms: Terms, most: int | None) -> dict[int, tuple[float, float]]:
+    def drawn(self, c: int, terms: FlowTerms, most: int | None) -> dict[int, tuple[float, float]]:
         """By mix of a candidate the most that a replica is sent of it, and the replicas that its reach takes up."""
         key = (c, terms.after_loss, most)
         if key not in self._drawn:

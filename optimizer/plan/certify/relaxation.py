@@ -13,7 +13,7 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import SolverFailure
-from optimizer.plan.certify.figures import Figures, Terms
+from optimizer.plan.certify.figures import Figures, FlowTerms
 from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce
 from optimizer.program.formulation.model import Columns, assemble
@@ -143,7 +143,7 @@ class _Rows:
         for o in self.instances:
             kept = self._kept(o, loss)
             if kept and (loss or problem.may_serve(o)):
-                flows |= self._flows(o, Terms.of_rest(kept) if loss else Terms.of(problem, o))
+                flows |= self._flows(o, FlowTerms.of_rest(kept) if loss else FlowTerms.of(problem, o))
         served = defaultdict[str, list[tuple[int, float]]](list)
         mixes = [(column, m) for (_, m), column in flows.items()]
         apis = [a for a in range(len(problem.apis)) if not loss or a not in loss.apis]
@@ -160,7 +160,7 @@ class _Rows:
         most = self.region.most_instances.get(offer)
         return (1.0 if most is None else 1.0 - 1.0 / most) if loss.one else 0.0
 
-    def _flows(self, o: int, terms: Terms) -> dict[tuple[int, int], int]:
+    def _flows(self, o: int, terms: FlowTerms) -> dict[tuple[int, int], int]:
         """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw."""
         flows, drawn = dict[tuple[int, int], int](), dict[tuple[int, int], float]()
         for c in self.there[o]:
@@ -173,12 +173,12 @@ class _Rows:
         self._reach(o, flows, drawn)
         return flows
 
-    def _drawn(self, c: int, terms: Terms) -> dict[int, float]:
+    def _drawn(self, c: int, terms: FlowTerms) -> dict[int, float]:
         """By mix the most that a replica is sent of it, in shares of its reach."""
         found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
         return {m: terms.kept * drawn / self.figures.reach[m] for m, (drawn, _) in found.items()}
 
-    def _sending_usd(self, m: int, terms: Terms) -> float:
+    def _sending_usd(self, m: int, terms: FlowTerms) -> float:
         """USD an hour of sending the answers to all of a mix's reach."""
         return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * self.figures.reach[m]
 
@@ -187,7 +187,7 @@ class _Rows:
         for m, flow in columns.items():
             self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn[m])])
 
-    def _share(self, c: int, columns: dict[int, int], terms: Terms) -> None:
+    def _share(self, c: int, columns: dict[int, int], terms: FlowTerms) -> None:
         """All mixes that a candidate is sent within its replicas, which each mix takes up by what it asks of one."""
         if len(columns) < 2:
             return

@@ -233,10 +233,8 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
         return replace(plain, solution=plain.solution.above(0.0, reached.limit))
     nothing_known = best.solution.cost_usd_per_month is None and known_usd is None
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
-    if not best.inquiry.mixes_between() or not (looks_ahead or nothing_known):
-        return best
-    if configurations_missing(best.formulation.problem):
-        # whatever is mixed
+    settled = not best.inquiry.mixes_between() or configurations_missing(best.formulation.problem)
+    if settled or not (looks_ahead or nothing_known):
         return best
     if (limit := inquiry.clock.reached) is not None:
         # to probe between mixes takes seconds; without it what is proven is of plans that use the predicted ones

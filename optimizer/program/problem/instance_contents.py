@@ -138,8 +138,8 @@ def _fillings(gpus: int, size: Ints, most: Ints) -> Ints:
     return filled[filled.any(axis=1)]
 
 
-def affordable(problem: Problem, keep: Flags, preference: Floats) -> Flags:
-    """(C,) of the candidates where `keep` is true as many as `MOST_CONTENTS` allows, those of least `preference` first.
+def affordable(problem: Problem, keep: Flags, preference: Floats, most_contents: int = MOST_CONTENTS) -> Flags:
+    """(C,) of the candidates where `keep` is true as many as so many contents allow, those of least `preference` first.
 
     Those in force come before all others, since changes are counted against them. Contents are counted before any is
     listed: of an offer, the ways in which GPUs may be given to replicas.
@@ -147,7 +147,7 @@ def affordable(problem: Problem, keep: Flags, preference: Floats) -> Flags:
     if not places_instances(problem):
         return keep
     size, most, offer = problem.candidates.gpus_per_replica, held_by_instance(problem), problem.candidates.offer
-    left = MOST_CONTENTS // problem.traffic.periods
+    left = most_contents // problem.traffic.periods
     chosen = np.zeros_like(keep)
     # offer -> ways to give so many GPUs in all to replicas of those chosen
     ways: dict[int, Ints] = {}

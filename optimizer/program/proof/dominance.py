@@ -48,26 +48,23 @@ the candidate rule) and every replica of c, with its flows, into one of c'. Seve
 So a plan of no more cost avoids what is replaced. Ties are broken by the order of ids, so no two replace each other.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.program.problem.data import Candidates, Ceiling
+from optimizer.base.arrays import Flags, Ints
+from optimizer.program.problem.data import Ceiling
 from optimizer.program.problem.indices import grouped
 from optimizer.program.problem.layouts import LoadGroups, binding_offers, load_groups
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, stands_in_force
 from optimizer.program.problem.traits import (
     CANDIDATE_TRAITS,
-    Variety,
     candidate_traits,
-    no_worse_where,
     offer_traits,
-    variety,
 )
+from optimizer.program.proof.offer_rule import OfferRule
 
 MOST_COMPARISONS = 5_000_000
 """Pairs of offers that are looked at; where there are more, the dearest offers stay, as any offer may."""
@@ -92,11 +89,11 @@ def undominated(problem: Problem) -> Flags:
     kind = grouped(kind, label).number
     if not len(offer):
         return keep
-    offers = _best_offers(_OfferRule.of(problem, np.flatnonzero(keep), kind))
+    offers = _best_offers(OfferRule.of(problem, np.flatnonzero(keep), kind))
     offers[offer[fixed]] = True
     keep &= offers[offer]
     if _only_counts_places(problem):
-        keep &= _in_best_regions(problem, _OfferRule.of(problem, np.flatnonzero(keep), kind, but=PLACES), fixed)[offer]
+        keep &= _in_best_regions(problem, OfferRule.of(problem, np.flatnonzero(keep), kind, but=PLACES), fixed)[offer]
     return keep
 
 
@@ -106,7 +103,7 @@ def _only_counts_places(problem: Problem) -> bool:
     return problem.ceiling.places is not None and not set(PLACES) & set(others)
 
 
-def _in_best_regions(problem: Problem, rule: "_OfferRule", fixed: Flags) -> Flags:
+def _in_best_regions(problem: Problem, rule: OfferRule, fixed: Flags) -> Flags:
     """(O,) the region rule: walk the regions from the last to the first until none goes any more."""
     region, provider = label_numbers(problem.offers.region), label_numbers(problem.offers.provider)
     if len(rule.by_price) ** 2 > MOST_COMPARISONS:
@@ -188,78 +185,7 @@ def _best_on_offer(problem: Problem, kind: Ints) -> Flags:
     return keep
 
 
-@dataclass(frozen=True, eq=False)
-class _OfferRule:
-    """What the offer rule compares; columns are kinds of candidates by size and mix.
-
-    Attributes:
-        have: (columns, O) rates that one candidate of an offer has; by column, since one is compared at a time.
-        need: (O, columns) rates to be matched.
-        traits: (O, traits) that must be at most the other's.
-        variety: At how many places others must be that replace an offer.
-        content: (O,) the same number for offers whose candidates are the same in kind, size and rates.
-        scarce: (O,) whether only so many can be had, so that it replaces no other.
-        price: (O,).
-        by_price: Offers with candidates, the cheapest first.
-    """
-
-    have: Floats
-    need: Floats
-    traits: Floats
-    variety: Variety
-    content: Ints
-    scarce: Flags
-    price: Floats
-    by_price: Ints
-
-    @classmethod
-    def of(cls, problem: Problem, kept: Ints, kind: Ints, but: Collection[str] = ()) -> "_OfferRule":
-        """The rule for the candidates that the first rule kept, but for some traits."""
-        candidates, kind, price = problem.candidates.select(kept), kind[kept], problem.offers.price_usd_per_hour
-        have, need = _rates(candidates, kind, len(price))
-        by_price = np.lexsort((np.arange(len(price)), price))
-        places, named = variety(problem)
-        return cls(
-            have=np.ascontiguousarray(have.T),
-            need=need,
-            traits=no_worse_where(problem, (name for name in named if name not in but), places),
-            variety=places,
-            content=_contents(candidates, kind, len(price)),
-            scarce=np.isfinite(problem.offers.available),
-            price=price,
-            by_price=by_price[need[by_price].any(axis=1)],
-        )
-
-    def no_dearer(self, offer: int) -> Ints:
-        """Those that cost no more than one and may replace it as far as its traits go."""
-        last = np.searchsorted(self.price[self.by_price], self.price[offer], side="right")
-        return self.no_worse(self.by_price[:last], offer)
-
-    def no_worse(self, rivals: Ints, offer: int) -> Ints:
-        """Those of some offers that may replace one as far as its traits go."""
-        rivals = rivals[~self.scarce[rivals]]
-        return np.asarray(rivals[(self.traits[rivals] <= self.traits[offer]).all(axis=1)])
-
-    def replaced(self, rivals: Ints, offer: int) -> bool:
-        """Whether some offers have all that another one needs, at as many places as are wanted."""
-        return self.enough(rivals) and self.enough(self.replacing(rivals, offer))
-
-    def replacing(self, rivals: Ints, offer: int) -> Ints:
-        """Those of some offers that have all that another one needs; more where these are at too few places already."""
-        need = self.need[offer]
-        for column in np.flatnonzero(need).tolist():
-            if not self.enough(rivals):
-                break
-            rivals = rivals[self.have[column][rivals] >= need[column]]
-        return rivals
-
-    def enough(self, rivals: Ints) -> bool:
-        """Whether some offers are at as many places as are wanted."""
-        least = self.variety.least
-        return len(rivals) >= least and (least == 1 or len(np.unique(self.variety.place[rivals])) >= least)
-
-
-def _best_offers(rule: _OfferRule) -> Flags:
+def _best_offers(rule: OfferRule) -> Flags:
     """(O,) the offer rule: walk the offers by rising price, keep what no kept one replaces.
 
     Most offers are alike but for their price, so the cheapest of those that hold the same candidates is found first.
@@ -290,7 +216,7 @@ def _best_offers(rule: _OfferRule) -> Flags:
     return keep
 
 
-def _cheapest(rule: _OfferRule) -> list[int]:
+def _cheapest(rule: OfferRule) -> list[int]:
     """The first offer of those that are the same in content and traits, and every scarce one."""
     cheapest: dict[bytes, int] = {}
     same = np.column_stack([rule.traits, rule.content, rule.variety.place])
@@ -299,7 +225,7 @@ def _cheapest(rule: _OfferRule) -> list[int]:
     return list(cheapest.values())
 
 
-def _rarely_replaced(rule: _OfferRule) -> bool:
+def _rarely_replaced(rule: OfferRule) -> bool:
     """Whether hardly any of some offers, evenly picked from all, is replaced by a cheaper one."""
     replaced = 0
     for place in np.linspace(0, len(rule.by_price) - 1, SAMPLED).astype(np.int64).tolist():
@@ -310,17 +236,7 @@ def _rarely_replaced(rule: _OfferRule) -> bool:
     return replaced * RARELY <= SAMPLED
 
 
-def _contents(candidates: Candidates, kind: Ints, offers: int) -> Ints:
-    """(O,) the same number for offers whose candidates are alike in kind, size and rates: each replaces the other's."""
-    held: list[list[bytes]] = [[] for _ in range(offers)]
-    keys = np.stack([kind, candidates.gpus_per_replica], axis=1)
-    for offer, key, rate in zip(candidates.offer.tolist(), keys, candidates.rate_per_s, strict=True):
-        held[offer].append(key.tobytes() + rate.tobytes())
-    numbers: dict[bytes, int] = {}
-    return np.array([numbers.setdefault(b"".join(sorted(parts)), len(numbers)) for parts in held], dtype=np.int64)
-
-
-def _rarest(rule: _OfferRule) -> tuple[Ints, Ints]:
+def _rarest(rule: OfferRule) -> tuple[Ints, Ints]:
     """(O,) the column in which the fewest offers have what this one needs, and how many: few rivals to look at."""
     offers = len(rule.need)
     having = np.full(rule.need.shape, offers + 1)
@@ -328,28 +244,3 @@ def _rarest(rule: _OfferRule) -> tuple[Ints, Ints]:
         having[:, column] = np.where(need > 0, offers - np.searchsorted(have, need), offers + 1)
     rarest: Ints = having.argmin(axis=1)
     return rarest, np.minimum(having[np.arange(offers), rarest], offers)
-
-
-def _rates(candidates: Candidates, kind: Ints, offers: int) -> tuple[Floats, Floats]:
-    """(O, columns) what every offer can replace, and what would have to be replaced.
-
-    A kind of one mix is replaced by the fastest candidate of at most the size; one of several mixes only by a single
-    candidate of the same size, so the first one stands for what the offer has, and several of a size need too much.
-    """
-    rate = candidates.rate_per_s
-    candidate, mix = np.nonzero(rate)
-    sizes, size = np.unique(candidates.gpus_per_replica, return_inverse=True)
-    served = grouped(kind[candidate], mix)
-    # (candidate, mix) -> (offer, kind and mix, size)
-    shape = (offers, len(served.first), len(sizes))
-    cell = (candidates.offer[candidate], served.number, size.reshape(-1)[candidate])
-    need, have, several = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
-    np.maximum.at(need, cell, rate[candidate, mix])
-    np.add.at(several, cell, 1)
-    cells, first = np.unique(np.ravel_multi_index(cell, shape), return_index=True)
-    have.ravel()[cells] = rate[candidate, mix][first]
-    kind_served = kind[candidate[served.first]]
-    one_mix = np.bincount(kind_served)[kind_served] == 1
-    need[(several > 1) & ~one_mix[:, None]] = np.inf
-    have[:, one_mix] = np.maximum.accumulate(need[:, one_mix], axis=2)
-    return have.reshape(offers, -1), need.reshape(offers, -1)

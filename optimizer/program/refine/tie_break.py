@@ -26,6 +26,9 @@ TIE_BREAK_CANDIDATES = 24
 TIE_BREAK_NODES = 5
 """How far plans of equal cost are searched: candidates with the lowest bounds, and branch-and-bound nodes."""
 
+TIE_BREAK_CONTENTS = 100
+"""What may stand on an instance as the last two are decided, which takes a binary for each level of what it carries."""
+
 
 def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: Floats, clock: Clock) -> Incumbent:
     """The preferred one among the plans that cost as little as `plan`.
@@ -45,8 +48,8 @@ def break_ties(problem: Problem, plan: Incumbent, with_candidate_usd_per_hour: F
     if _offers_used(plan) > 1:
         plan = _one_offer(problem, plan, possible & promising, clock)
     on_bought = np.any(plan.instances > 0, axis=0)[problem.candidates.offer]
-    preference = np.where(plan.used, -np.inf, with_candidate_usd_per_hour)
-    return _fewest_replicas(problem, plan, affordable(problem, possible & on_bought, preference), clock)
+    few = affordable(problem, possible & on_bought, preference, TIE_BREAK_CONTENTS)
+    return _fewest_replicas(problem, plan, few, clock)
 
 
 class _EqualCost:
@@ -130,7 +133,7 @@ def _egress_alone(problem: Problem) -> Floats:
 
 def _fewest_replicas(problem: Problem, plan: Incumbent, possible: Flags, clock: Clock) -> Incumbent:
     """Fewest replica hours on the instances bought, then the lowest ranks."""
-    equals = _EqualCost(alike(problem, plan), plan, possible, clock)
+    equals = _EqualCost(problem, plan, possible, clock)
     part, variables = equals.part, equals.program.variables
     if not len(part.candidates):
         return plan
