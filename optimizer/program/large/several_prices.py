@@ -13,7 +13,7 @@ instances cost next, by other prices of starts or beside other machines paid all
 
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 import numpy as np
@@ -32,8 +32,9 @@ from optimizer.program.solver import HIGHS, solve_integer
 MOST_TIMES: Final = 2
 """How often a class is worth twice as much as it was, beside the others."""
 
-MOST_PRICES: Final = 100
-"""Prices of all classes that are looked at: with many classes each is worth more alone."""
+MOST_PRICES, MOST_CELLS = 100, 100_000
+"""Prices of all classes that are looked at: with many classes each is worth more alone. And prices times levels times
+offers: what an instance is worth in each takes some microseconds."""
 
 ALONE: Final = 1e-3
 """What all other classes are worth together beside one that is worth nearly all."""
@@ -67,7 +68,8 @@ class SeveralPrices:
         # sending answers costs more, which is left out
         units = replace(units_of(problem), egress_usd_per_hour=np.zeros((1, 1, 1)))
         wanted = (problem.demands.period, problem.demands.request_class)
-        worths = [pricing.worth(price[wanted]) for price in _prices(demand, asked)]
+        most = max(1, MOST_CELLS // max(1, len(asked) * len(problem.offers)))
+        worths = [pricing.worth(price[wanted]) for price in _prices(demand, asked)[:most]]
         # (R, T, O) and (R, B) the share of what is asked that an instance holds at most, or that an API's stream serves
         self._held = np.array([_share(worth_of_one(units, worth), worth.of_all[:, None]) for worth in worths])
         sent = (streams.period, streams.mix)
@@ -128,14 +130,15 @@ class SeveralPrices:
 
 
 def _prices(demand: Floats, asked: Flags) -> list[Floats]:
-    """(T, K) each of the prices of classes."""
+    """(T, K) each of the prices of classes, those that tell most first."""
     base, count = np.where(asked, np.maximum(demand, 0.0), 0.0), demand.shape[1]
     # a class that costs nothing beside others is worth a little
     base = np.where(asked, np.maximum(base, ALONE * base.sum(axis=1, keepdims=True)), 0.0)
     base = np.where(base.sum(axis=1, keepdims=True) > 0, base, asked)
-    times = [each for each in product(range(MOST_TIMES + 1), repeat=count) if not min(each)][:MOST_PRICES]
+    every = (each for each in product(range(MOST_TIMES + 1), repeat=count) if not min(each))
+    times = list(islice(every, MOST_PRICES))
     alone = [np.where(np.arange(count) == each, 1.0, ALONE) * asked for each in range(count)]
-    return [base * 2.0 ** np.array(each) for each in times] + alone
+    return [base, *alone, *(base * 2.0 ** np.array(each) for each in times[1:])]
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
