@@ -36,7 +36,7 @@ from optimizer.performance.fit.fitting import (
     problem,
 )
 from optimizer.performance.fit.solving import believed
-from optimizer.performance.physics.constants import Calibration, group_name
+from optimizer.performance.physics.constants import calibration_of, group_name
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.own import without_own
 
@@ -130,14 +130,14 @@ def _moves(fitted: FitProblem, near: Sequence[CalibrationEntry]) -> Floats:
 def _freed(frame: pd.DataFrame, catalogs: Catalogs, start: Start) -> tuple[Catalogs, FreeConstants]:
     """The catalogs to fit under, and what may move."""
     if start == "priors":
-        return catalogs, from_priors(Calibration.of(catalogs.calibration))
+        return catalogs, from_priors(calibration_of(catalogs))
     known = _with_local_rows(frame, catalogs)
     return known, _sharpening(frame, known)
 
 
 def _with_local_rows(frame: pd.DataFrame, catalogs: Catalogs) -> Catalogs:
     """The catalogs with rows of their own for the kernels of every measured engine era on its architecture."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     everything = problem(frame, catalogs)
     index = everything.deployments.setup.constants.index
     added: dict[tuple[str, str], CalibrationEntry] = {}
@@ -162,7 +162,7 @@ def _local_groups(fitted: FitProblem, catalogs: Catalogs) -> list[str]:
 
 def _sharpening(frame: pd.DataFrame, catalogs: Catalogs) -> FreeConstants:
     """What the rows use may move: local kernels by their whole spread, what many measurements fixed by little."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     used = problem(frame, catalogs)
     index = used.deployments.setup.constants.index
     # positions in the calibration: of the measured kernels, and of all that a fit may move

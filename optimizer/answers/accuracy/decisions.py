@@ -29,7 +29,7 @@ from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.market.market import market
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.measured.rows import text_column
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.constants import Calibration, calibration_of
 from optimizer.performance.uncertainty.intervals import planning_share
 
 LIMITED: Final = ("tpot", "ttft")
@@ -102,7 +102,7 @@ def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:
         predicted: Measurements with their predictions beside them, as `predict_batch` returns them.
         catalogs: Hold the prices, and how much room a confidence asks for.
     """
-    prices, calibration = gpu_hour_prices(catalogs), Calibration.of(catalogs.calibration)
+    prices, calibration = gpu_hour_prices(catalogs), calibration_of(catalogs)
     table = options(predicted, prices)
     gpus = set(text_column(predicted, "gpu")[predicted["pred_status"].to_numpy() == "ok"])
     margins = {f"confidence {exactly(each)}": bounded(table, calibration, each) for each in CONFIDENCES}

@@ -19,7 +19,7 @@ from optimizer.performance.measured.deployments import deliver, deployments
 from optimizer.performance.measured.measured import points as same_points
 from optimizer.performance.measured.own import names_of
 from optimizer.performance.measured.rows import DeploymentTable, read_table
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.uncertainty.intervals import REPEAT_NOISE
 from optimizer.performance.uncertainty.likeness import Strata
@@ -219,7 +219,7 @@ def _repeated(point: Ints, usable: Flags) -> Iterator[Ints]:
 
 def _remarks(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> Iterator[str]:
     """Engines that were measured in another era than plans assume."""
-    names, calibration = table.names, Calibration.of(catalogs.calibration)
+    names, calibration = table.names, calibration_of(catalogs)
     for engine, version in sorted(set(zip(names["engine"][rows], names["engine_version"][rows], strict=True))):
         measured, newest = (era_of(calibration, engine, each) for each in (version, ""))
         if measured != newest:

@@ -10,7 +10,6 @@ from optimizer.inputs.catalog.quality import unpublished_few_bits
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
-from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.uncertainty.evidence import unmeasured
 
 NAMES: Final = tuple(criterion.name for criterion in CONFIGURATION_CRITERIA)
@@ -18,12 +17,13 @@ NAMES: Final = tuple(criterion.name for criterion in CONFIGURATION_CRITERIA)
 
 def keeping_to_measured(options: WorkloadOptions, catalogs: Catalogs) -> WorkloadOptions:
     """The options where nothing serves that nobody measured the like of."""
-    return _failing(options, "measured", unmeasured(catalogs, options.configurations))
+    apart = options.apart
+    return _failing(options, "measured", apart.by_row(unmeasured(catalogs, apart.categories), np.bool_))
 
 
 def keeping_to_published(options: WorkloadOptions, catalogs: Catalogs) -> WorkloadOptions:
     """The options where no weights of few bits serve whose quality nobody published."""
-    precision = Categorical[str].of([each.precision for each in options.configurations])
+    precision = options.apart.grouped([each.precision for each in options.apart.categories])
     model, by_family = options.workload.model, options.workload.quality_by_family
     unknown = precision.passing(lambda name: unpublished_few_bits(catalogs, model, name, by_family=by_family))
     return _failing(options, "published", unknown)

@@ -10,7 +10,6 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
-from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.setup import Configuration
 
 LOAD = [criterion.name for criterion in CONFIGURATION_CRITERIA].index("load")
@@ -81,8 +80,8 @@ def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate], highe
     if not own:
         return options
     otherwise = own.get(None, 1.0)
-    setups = Categorical.of(options.configurations)
-    held = setups.by_row([own.get(kin_of(configuration), otherwise) for configuration in setups.categories])
+    apart = options.apart
+    held = apart.by_row([own.get(kin_of(configuration), otherwise) for configuration in apart.categories])
     fall = held / np.where(options.limits.counted_share > 0, options.limits.counted_share, 1.0)
     limits = replace(options.limits, counted_share=held)
     return replace(options, limits=limits, pools=tuple(_fallen(pool, fall) for pool in options.pools))

@@ -100,6 +100,8 @@ class WorkloadOptions(Variant):
     model: Model
     limits: LatencyLimits
     configurations: tuple[Configuration, ...]
+    apart: Categorical[Configuration]
+    """The same as categories: a configuration stands in a row for each distance at which an offer could hold it."""
     kind: Ints
     """(P,) index into `kinds`: configurations of one kind fit the same offers."""
     kinds: tuple[Kind, ...]
@@ -236,6 +238,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         model=catalogs.model(workload.model),
         limits=limits_of(workload, slower.take(rows), network),
         configurations=tuple(configurations[row] for row in rows.tolist()),
+        apart=Categorical(tuple(configurations), rows),
         kind=kind.codes,
         kinds=kind.categories,
         fits=fits_of(kind.categories, offers, distance_ms) & allowed,
@@ -292,26 +295,39 @@ def _by_criterion(columns: Mapping[str, NDArray[Any]], otherwise: NDArray[Any]) 
 
 
 def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """(P,) what the criteria that compare two numbers test, and against what: tokens, GiB and ms on an idle replica."""
-    setup, memory, limits = options.setup, options.memory, options.limits
-    longest = mix.longest
-    needed = memory.usable - memory.kv_capacity + kv_bytes_per_sequence(setup, longest).max(axis=1)
-    value = {"context": np.full(setup.rows, longest.max()), "memory": needed / BYTES_PER_GIB}
-    limit = {"context": setup.network.max_context, "memory": memory.usable / BYTES_PER_GIB}
+    """(P,) what the criteria that compare two numbers test, and against what: tokens, GiB and ms on an idle replica.
+
+    What does not depend on the distance from users is worked out once of each configuration.
+    """
+    row, limits = options.apart.codes, options.limits
+    first = options.apart.first
+    setup, memory, own = options.setup.take(first), options.memory.take(first), limits.margins.take(first)
+    needed = memory.usable - memory.kv_capacity + kv_bytes_per_sequence(setup, mix.longest).max(axis=1)
+    value = {"context": np.full(len(row), mix.longest.max()), "memory": needed[row] / BYTES_PER_GIB}
+    limit = {"context": setup.network.max_context[row], "memory": memory.usable[row] / BYTES_PER_GIB}
     limited = STATISTICS if limits.e2e_s else {**limits.ttft_s, **limits.tpot_s}
-    for name, bounds in _latencies_when_idle(idle(setup, mix, limits.margins, tuple(limited)), limits).items():
+    floor = idle(setup, mix, own, tuple(limited))
+    for name, bounds in _latencies_when_idle(floor, limits, row).items():
         if bounds:
             value[name], limit[name] = _closest(bounds)
     return value, limit
 
 
-def _latencies_when_idle(floor: OperatingPoint, limits: LatencyLimits) -> dict[str, list[tuple[Floats, float]]]:
-    """Latency bounds of the slowest class on an idle replica with their limits, in seconds, by statistic."""
+def _latencies_when_idle(
+    floor: OperatingPoint, limits: LatencyLimits, row: Ints
+) -> dict[str, list[tuple[Floats, float]]]:
+    """(P,) latency bounds of the slowest class on an idle replica with their limits, in seconds, by statistic.
+
+    Args:
+        floor: Of each configuration.
+        limits: Of each row.
+        row: (P,) its configuration.
+    """
     before_s = limits.before_s
     return {
-        "ttft": [(before_s + floor.ttft_s[name].max(axis=1), limit) for name, limit in limits.ttft_s.items()],
-        "tpot": [(floor.tpot_s[name], limit) for name, limit in limits.tpot_s.items()],
-        "e2e": [(before_s + floor.e2e_s[name].max(axis=1), limit) for name, limit in limits.e2e_s.items()],
+        "ttft": [(before_s + floor.ttft_s[name].max(axis=1)[row], limit) for name, limit in limits.ttft_s.items()],
+        "tpot": [(floor.tpot_s[name][row], limit) for name, limit in limits.tpot_s.items()],
+        "e2e": [(before_s + floor.e2e_s[name].max(axis=1)[row], limit) for name, limit in limits.e2e_s.items()],
     }
 
 

@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Floats, Ints
+from optimizer.base.largest import beyond, largest
 from optimizer.performance.physics.queueing import POISSON, STATISTICS, ArrivalVariation
 from optimizer.performance.physics.replica_model import ReplicaModel, rate_at, replica_model
 from optimizer.performance.physics.row_arrays import RowArrays
@@ -33,9 +34,6 @@ __all__ = [
 
 LIMITS: Final = ("kv_memory", "ttft", "tpot", "e2e", "saturation")
 """Names of the codes in `Sustainable.limited_by`."""
-
-_HALVINGS: Final = 26
-"""Bisection steps over the cube root of the concurrency."""
 
 ROUNDING: Final = 1e-9
 """Relative, of a rate that is just served."""
@@ -136,7 +134,7 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     capacity, which is the least they can be."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
     high = replica.most_in_line
-    running = bisect(lambda others: rate_at(replica, others) <= rate_per_s, high)
+    running = largest(lambda others: rate_at(replica, others) - rate_per_s, high).number
     point = predicted_at(replica, running)
     return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + ROUNDING)))
 
@@ -149,7 +147,7 @@ def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> Ope
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
     slow, high = slowed(replica, margins), replica.most_in_line
-    of_slow = bisect(lambda others: rate_at(slow, others) <= rate_per_s * margins.tpot, high)
+    of_slow = largest(lambda others: rate_at(slow, others) - rate_per_s * margins.tpot, high).number
     point, predicted = bounded_at(slow, of_slow, margins), operate(setup, mix, rate_per_s)
     tpot = {name: margins.tpot * seconds for name, seconds in predicted.tpot_s.items()}
     keeps_up = rate_per_s * margins.tpot <= rate_at(slow, high) * (1 + ROUNDING)
@@ -203,7 +201,7 @@ def most_served(replica: ReplicaModel, high: Floats) -> Floats:
 def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainable:
     """The largest rate of each row at which every class holds every limit, and with which the replica keeps up.
 
-    Latencies grow with the number of running sequences, so the largest that keeps a limit is found by bisection. Each
+    Latencies grow with the number of running sequences, so the largest that keeps a limit is looked for. Each
     prediction has its margin once: TPOT at the rate that it limits, TTFT and whole requests on the slowed replica,
     throughput at the most that the replica serves. A replica that turns out slower than predicted is slower in all of
     them, so the lowest of the rates holds.
@@ -212,9 +210,9 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     slow, high = slowed(replica, limits.margins), replica.most_in_line
     stable = predicted_at(replica, np.zeros(setup.rows), ()).stable
     possible, rates, codes = stable, list[Floats](), list[Ints]()
-    for name, in_time in _tests(replica, slow, limits).items():
+    for name, late in _tests(replica, slow, limits).items():
         longer = np.ones(1) if name == "tpot" else limits.margins.tpot
-        running, at_best = bisect(in_time, high), in_time(np.zeros(setup.rows))
+        running, at_best = largest(late, high)
         # a limit that holds with as many as fit does not stop a higher rate
         stops = (running < high) | ~at_best
         rates.append(np.where(stops, rate_at(replica, running) / longer, np.inf))
@@ -229,30 +227,26 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     return Sustainable(rate, limited_by)
 
 
-def _tests(replica: ReplicaModel, slow: ReplicaModel, limits: LatencyLimits) -> dict[str, Callable[[Floats], Flags]]:
-    """Of each latency that is limited, whether every class of a row keeps it with so many others, (n,) -> (n,)."""
+def _tests(replica: ReplicaModel, slow: ReplicaModel, limits: LatencyLimits) -> dict[str, Callable[[Floats], Floats]]:
+    """Of each latency that is limited, how far a row's slowest class is beyond it with so many others, (n,) -> (n,)."""
     margins, before_s = limits.margins, limits.before_s
 
-    def tokens(others: Floats) -> Flags:
+    def tokens(others: Floats) -> Floats:
         own = 1.0 if replica.setup.own is None else replica.setup.own.tpot
         found = tpot_at(replica, others, tuple(limits.tpot_s))
-        return _all_within({name: margins.tpot * (seconds * own) for name, seconds in found.items()}, limits.tpot_s)
+        late = [beyond(margins.tpot * (seconds * own), limits.tpot_s[name]) for name, seconds in found.items()]
+        latest: Floats = np.max(late, axis=0)
+        return latest
 
-    def first_tokens(others: Floats) -> Flags:
+    def first_tokens(others: Floats) -> Floats:
         found = bounded_at(slow, others, margins, tuple(limits.ttft_s))
-        return found.requests.first_tokens_within(limits.ttft_s, before_s)
+        return found.requests.first_tokens_late(limits.ttft_s, before_s)
 
-    def requests(others: Floats) -> Flags:
-        return bounded_at(slow, others, margins).requests.whole_within(limits.e2e_s, before_s)
+    def requests(others: Floats) -> Floats:
+        return bounded_at(slow, others, margins).requests.whole_late(limits.e2e_s, before_s)
 
     tests = {"ttft": (first_tokens, limits.ttft_s), "tpot": (tokens, limits.tpot_s), "e2e": (requests, limits.e2e_s)}
     return {name: test for name, (test, asked) in tests.items() if asked}
-
-
-def _all_within(found: Mapping[str, Floats], limits_s: Mapping[str, float]) -> Flags:
-    """Whether each row, (n,), is within the limit on every statistic that has one."""
-    within: Flags = np.all([found[name] <= limit for name, limit in limits_s.items()], axis=0)
-    return within
 
 
 def _full(replica: ReplicaModel) -> Ints:
@@ -265,17 +259,3 @@ def _full(replica: ReplicaModel) -> Ints:
 def max_others(replica: ReplicaModel) -> Floats:
     """Sequences that may run beside one's own, (n,), before the cache or the engine's limit is full."""
     return np.maximum(replica.places - 1, 0.0)
-
-
-def bisect(admissible: Callable[[Floats], Flags], high: Floats) -> Floats:
-    """The largest value in [0, high] that is admissible, given that admissible values form one stretch from 0.
-
-    Halves the cube root of the range, so that a small value is found as exactly as a large one.
-    """
-    low, top = np.zeros_like(high), np.ones_like(high)
-    low = np.where(admissible(high), top, low)
-    for _ in range(_HALVINGS):
-        middle = (low + top) / 2
-        good = admissible(high * middle**3)
-        low, top = np.where(good, middle, low), np.where(good, top, middle)
-    return high * low**3

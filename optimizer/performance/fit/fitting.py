@@ -33,7 +33,7 @@ from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, read_table, text_column
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import OF_LATENCY, Calibration, group_name
+from optimizer.performance.physics.constants import OF_LATENCY, Calibration, calibration_of, group_name
 
 SPREAD: Final = "spread"
 FIT: Final = "fit"
@@ -174,7 +174,7 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None 
     Raises:
         InputError: no row can be predicted, or none measured anything.
     """
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     table = read_table(deployments_of(frame), catalogs)
     found, rows = deployments(table, catalogs)
     measured = np.log(np.stack([observed(frame)[metric] for metric in METRICS]))[:, rows]

@@ -14,7 +14,7 @@ from optimizer.performance.measured.deployments import Deployments, deliver, dep
 from optimizer.performance.measured.measured import measured
 from optimizer.performance.measured.own import OwnPredictions
 from optimizer.performance.measured.rows import DeploymentTable, given_or, read_table
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.constants import Calibration, calibration_of
 from optimizer.performance.uncertainty.evidence import (
     AUTHOR,
     EVIDENCE,
@@ -96,7 +96,7 @@ def _predicted(
     found: Deployments, table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, look_up: bool, foreign: bool
 ) -> dict[str, Names]:
     """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     missing = _missing(table, rows, catalogs, foreign=foreign)
     own = OwnPredictions.of(table, rows, catalogs)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None

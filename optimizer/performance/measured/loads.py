@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.performance.candidates.predict import bisect, max_others
+from optimizer.base.largest import largest
+from optimizer.performance.candidates.predict import max_others
 from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, served_speed
 from optimizer.performance.physics.replica_model import ReplicaModel, prefill_per_prompt, rate_at
 from optimizer.performance.physics.steady_state import admission_steps, at_concurrency, spread_of_tpot
@@ -123,7 +124,7 @@ def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> De
     faster = served_speed(utilization, constants["capacity_deviation"])
     rate = rate_per_s / faster
     # the steady state of the run's mean rate
-    running = bisect(lambda b: rate_at(replica, b) / rate + tail * b / requests <= 1, high)
+    running = largest(lambda b: rate_at(replica, b) / rate + tail * b / requests - 1, high).number
     point = at_concurrency(replica, running)
     sent = np.where(np.isfinite(requests), requests, constants["requests_per_run"])
     start = point.start_s[:, 0]

@@ -21,7 +21,7 @@ from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.deployments import deployments
 from optimizer.performance.measured.rows import LENGTHS, DeploymentTable, read_table
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.facts import PLAIN_PRECISION
 
@@ -80,7 +80,7 @@ def _near(table: DeploymentTable, rows: Ints, measurements: pd.DataFrame) -> pd.
 
 def points(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> pd.DataFrame:
     """What makes two rows of settled tables the same deployment under the same load, one column each, (n,)."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     names = {name: Categorical[str].of(column[rows]) for name, column in table.names.items()}
     versions = Categorical.joined(names["engine"], names["engine_version"])
     plain = dict.fromkeys(SIXTEEN_BIT, PLAIN_PRECISION)

@@ -11,7 +11,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.deployments import columns_of
 from optimizer.performance.measured.rows import DeploymentTable
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.own import SAME, DeploymentName, OwnRows, deployment_names
 from optimizer.performance.uncertainty.evidence import OWN_DEPLOYMENT
 
@@ -35,7 +35,7 @@ class OwnPredictions:
     @classmethod
     def of(cls, table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> "OwnPredictions":
         """Of some rows of a settled table, which is told what they rest on."""
-        own = OwnRows.of(Calibration.of(catalogs.calibration))
+        own = OwnRows.of(calibration_of(catalogs))
         if own is None:
             return cls(None, Categorical((), np.empty(0, np.intp)), np.zeros(len(rows), np.bool_))
         names = names_of(table, rows, catalogs)

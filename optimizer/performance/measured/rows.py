@@ -16,7 +16,7 @@ from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.facts import PLAIN_PRECISION
 
 LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
@@ -191,7 +191,7 @@ def _native_four_bit(table: DeploymentTable, weight: Names, catalogs: Catalogs) 
 def _kv_precision(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> Names:
     """What an engine caches in when nobody says: 16 bits, but for the catalogued engine@precision[@architecture]."""
     given = _lower_column(table, "kv_precision")
-    eight_bit = Calibration.of(catalogs.calibration).members(_KV_DEFAULT)
+    eight_bit = calibration_of(catalogs).members(_KV_DEFAULT)
     pair = table.names["engine"] + "@" + weight
     architecture = _known_of(table, "gpu", lambda name: catalogs.gpus[name].architecture)
     default = _among(given, _AUTO)

@@ -55,6 +55,11 @@ class Categorical(Generic[Category]):
         """(categories,) position of the first row of each."""
         return np.unique(self.codes, return_index=True)[1]
 
+    def take(self, rows: Ints) -> "Categorical[Category]":
+        """Some of the rows, in the given order, with the categories that occur among them."""
+        left = Categorical[int].of(self.codes[rows])
+        return Categorical(tuple(self.categories[code] for code in left.categories), left.codes)
+
     def by_row(self, values: Sequence[Any] | NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """(n,) what is known of each row's category, from one value per category."""
         return np.array(values, dtype=dtype)[self.codes]

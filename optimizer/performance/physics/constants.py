@@ -4,15 +4,18 @@ Every number lives in `catalogs/calibration.csv`; this module only declares alon
 A row takes the value of the most specific group that the catalog holds and falls back to broader ones.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.records import CalibrationEntry
+from optimizer.base.once_of import OnceOf
+from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.row_arrays import RowArrays
 
@@ -180,10 +183,21 @@ class Calibration:
         tried = ", ".join(repr(group) for group in groups)
         raise InputError([Finding("catalogs/calibration.csv", 0, parameter, f"no value for any of the groups {tried}")])
 
-    def members(self, parameter: str) -> dict[str, float]:
+    def members(self, parameter: str) -> Mapping[str, float]:
         """All groups of one parameter with their values, sorted by group."""
-        found = {entry.group: entry.value for entry in self.entries if entry.parameter == parameter}
-        return dict(sorted(found.items()))
+        return self._groups.get(parameter, {})
+
+    @cached_property
+    def _groups(self) -> Mapping[str, Mapping[str, float]]:
+        """The groups of each parameter, sorted, with their values."""
+        found = defaultdict[str, dict[str, float]](dict)
+        for entry in sorted(self.entries, key=lambda each: each.group):
+            found[entry.parameter][entry.group] = entry.value
+        return dict(found)
+
+
+calibration_of: Final = OnceOf[Catalogs, Calibration](lambda catalogs: Calibration.of(catalogs.calibration))
+"""The calibration of catalogs, indexed."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from optimizer.inputs.catalog.records import Catalogs, Gpu
-from optimizer.performance.physics.constants import HIERARCHY, OF_ENGINES, Axes, Calibration, group_name
+from optimizer.performance.physics.constants import HIERARCHY, OF_ENGINES, Axes, calibration_of, group_name
 from optimizer.performance.physics.eras import era_of
 
 EVERYTHING: Final[Axes] = ()
@@ -17,7 +17,7 @@ Missing = Mapping[str, tuple[str, ...]]
 
 def missing_constants(catalogs: Catalogs, engine: str, gpu: Gpu, version: str = "") -> Missing:
     """The constants that the calibration lacks of an engine on a GPU's vendor and architecture; empty for most."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     names = {
         "engine": engine,
         "era": era_of(calibration, engine, version),

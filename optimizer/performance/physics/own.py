@@ -22,7 +22,7 @@ from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import Calibration, group_name
+from optimizer.performance.physics.constants import Calibration, calibration_of, group_name
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.facts import PLAIN_PRECISION
 from optimizer.performance.physics.row_arrays import RowArrays
@@ -122,7 +122,7 @@ def _looked_up(
 
 def own_factors(catalogs: Catalogs, columns: Mapping[str, Sequence[Any] | Names]) -> OwnFactors | None:
     """The factors on what a plan asks of configurations, one column a field; None without own measurements."""
-    own = OwnRows.of(Calibration.of(catalogs.calibration))
+    own = OwnRows.of(calibration_of(catalogs))
     if own is None:
         return None
     names = deployment_names(catalogs, {name: Categorical.of(columns[name]) for name in SAME})
@@ -135,7 +135,7 @@ def own_factors(catalogs: Catalogs, columns: Mapping[str, Sequence[Any] | Names]
 
 def deployment_names(catalogs: Catalogs, fields: Mapping[str, Categorical[Any]]) -> Categorical[DeploymentName]:
     """What each row's deployment is called, from the fields of `SAME`."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     kinds = Categorical.joined(*(fields[name] for name in SAME))
     era = {release: era_of(calibration, *release) for release in {kind[:2] for kind in kinds.categories}}
     return Categorical(tuple(_name(catalogs, era[kind[:2]], kind) for kind in kinds.categories), kinds.codes)

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Floats, Ints
+from optimizer.base.largest import beyond
 from optimizer.performance.physics.line import Line
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.physics.token_mix import TokenMix
@@ -16,6 +17,8 @@ _HALVINGS: Final = 30
 """Bisection steps of a percentile over requests of several lengths."""
 _ROUNDING: Final = 1e-9
 """Relative, of a share of requests that is just allowed."""
+_NOTHING: Final = -1.0
+"""Seconds, a limit that no request keeps."""
 
 
 @dataclass(frozen=True)
@@ -73,40 +76,39 @@ class RequestTimes:
         tpot = {name: longer * seconds for name, seconds in self.tpot_s.items()}
         return RequestTimes(self.demand, start[:, None] * self.start_s, self.line.times(longer), tpot)
 
-    def first_tokens_within(self, limits_s: Mapping[str, float], before_s: Floats) -> Flags:
-        """(n,) whether every class has its first tokens in time, each statistic within its limit.
+    def first_tokens_late(self, limits_s: Mapping[str, float], before_s: Floats) -> Floats:
+        """(n,) how far the first tokens of some class are beyond a limit, at most 0 where every statistic is within it.
 
         Args:
             limits_s: By statistic.
             before_s: What passes before the model, (n,).
         """
-        kept = np.ones(len(self.start_s), dtype=np.bool_)
-        for name, limit_s in limits_s.items():
-            kept &= self._kept(self.start_s, name, (limit_s - before_s)[:, None])
-        return kept
+        late = [self._late(self.start_s, name, (limit_s - before_s)[:, None]) for name, limit_s in limits_s.items()]
+        latest: Floats = np.max(late, axis=0)
+        return latest
 
-    def whole_within(self, limits_s: Mapping[str, float], before_s: Floats) -> Flags:
-        """(n,) whether every class has its last tokens in time, as `first_tokens_within`."""
-        kept = np.ones(len(self.start_s), dtype=np.bool_)
-        mean = self._over_requests(self._whole_s, "mean")
+    def whole_late(self, limits_s: Mapping[str, float], before_s: Floats) -> Floats:
+        """(n,) how far the last tokens of some class are beyond a limit, as `first_tokens_late`."""
+        late, mean = list[Floats](), self._over_requests(self._whole_s, "mean")
         for name, limit_s in limits_s.items():
             left_s = (limit_s - before_s)[:, None]
             if name not in ("mean", "p50"):
                 # what the squares of the other part leave of the limit, nothing where it is too much alone
                 room, spread = left_s - mean, self._token_spread_s(name)
-                left_s = np.where(room < spread, -np.inf, mean + np.sqrt(np.maximum(room**2 - spread**2, 0.0)))
-            kept &= self._kept(self._whole_s, name, left_s)
-        return kept
+                left_s = np.where(room < spread, _NOTHING, mean + np.sqrt(np.maximum(room**2 - spread**2, 0.0)))
+            late.append(self._late(self._whole_s, name, left_s))
+        latest: Floats = np.max(late, axis=0)
+        return latest
 
-    def _kept(self, own_s: Floats, name: str, limit_s: Floats) -> Flags:
-        """(n,) whether a statistic of every class is within a limit, (n, 1) or (n, K), as `_over_requests`."""
+    def _late(self, own_s: Floats, name: str, limit_s: Floats) -> Floats:
+        """(n,) how far a statistic of some class is beyond a limit, (n, 1) or (n, K), as `_over_requests`."""
         if not self.demand.varies or name == "mean":
-            kept: Flags = np.all(self._over_requests(own_s, name) <= limit_s, axis=1)
-            return kept
+            slowest: Floats = np.max(beyond(self._over_requests(own_s, name), limit_s), axis=1)
+            return slowest
         left_s = np.repeat(np.broadcast_to(limit_s, (len(own_s), len(self._kinds))), self._kinds, axis=1)
         late = self._by_class(self.line.later(left_s - own_s))
-        on_time: Flags = np.all(_few_enough(late, name), axis=1)
-        return on_time
+        latest: Floats = np.max(beyond(late, _share_allowed(name)), axis=1)
+        return latest
 
     @property
     def _kinds(self) -> Ints:
@@ -130,11 +132,11 @@ class RequestTimes:
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             late = self._by_class(self.line.later(np.repeat(middle, self._kinds, axis=1) - own_s))
-            enough = _few_enough(late, name)
+            enough = late <= _share_allowed(name)
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return high
 
 
-def _few_enough(late: Floats, name: str) -> Flags:
-    """Whether no more requests are late than a percentile allows."""
-    return late <= (1 - QUANTILES[name]) * (1 + _ROUNDING)
+def _share_allowed(name: str) -> float:
+    """Of the requests, that may be later than a percentile."""
+    return (1 - QUANTILES[name]) * (1 + _ROUNDING)

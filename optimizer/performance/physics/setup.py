@@ -14,7 +14,7 @@ from optimizer.base.units import BYTES_PER_GB
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import Calibration, Constants, constants
+from optimizer.performance.physics.constants import Constants, calibration_of, constants
 from optimizer.performance.physics.eras import engine_settings, era_of
 from optimizer.performance.physics.facts import (
     PLAIN_PRECISION,
@@ -206,7 +206,7 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
     gpus = [catalogs.gpu(name) for name in names["gpu"].categories]
     gpu_columns = _by_row(names["gpu"], [gpu_facts(gpu) for gpu in gpus])
     interconnect, link = _interconnect(columns, gpu_columns, names["gpu"].grouped([gpu.link for gpu in gpus]))
-    found = constants(Calibration.of(catalogs.calibration), _axes(catalogs, names) | {"link": link})
+    found = constants(calibration_of(catalogs), _axes(catalogs, names) | {"link": link})
     network = _struct(Network, _by_row(names["model"], [network_facts(model) for model in models]))
     return Setup(
         hardware=_struct(Hardware, gpu_columns | _kernels(catalogs, names["gpu"], names["precision"])),
@@ -222,7 +222,7 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
 
 def _axes(catalogs: Catalogs, names: Mapping[str, Categorical[str]]) -> dict[str, Categorical[str]]:
     """What constants vary along: the names themselves and what they imply."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     gpus = [catalogs.gpu(name) for name in names["gpu"].categories]
     attention = ["mla" if is_latent(catalogs.model(name)) else "gqa" for name in names["model"].categories]
     # (engine, version) -> era
@@ -257,7 +257,7 @@ def _storage(catalogs: Catalogs, names: Mapping[str, Categorical[str]]) -> dict[
 def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorical[str]]) -> Layout:
     """Parallel degrees as configured; the engine's limits as stated, else those that its release starts with there."""
     releases = Categorical.joined(names["engine"], names["gpu"], names["engine_version"])
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     found = [engine_settings(catalogs, calibration, *release)._asdict() for release in releases.categories]
     settings = _by_row(releases, found)
     stated = np.asarray(columns["max_num_seqs"], dtype=np.float64)

@@ -21,7 +21,7 @@ from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import Calibration, group_name
+from optimizer.performance.physics.constants import Calibration, calibration_of, group_name
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.own import PLANNING_LOAD, SAME, DeploymentName, OwnRows, deployment_names
 from optimizer.performance.physics.row_arrays import RowArrays
@@ -85,7 +85,7 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     left-out errors. What own measurements tell of a configuration narrows its width; where they moved the prediction,
     the factor is one on what they moved it to.
     """
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     own = _own(catalogs, configurations)
     kinds = Categorical.joined(*categorical(configurations, _DECISIVE_FIELDS).values())
     # kind -> its fields, one column each
@@ -121,7 +121,7 @@ def _own(
     catalogs: Catalogs, configurations: Sequence[Configuration]
 ) -> tuple[OwnRows, Categorical[DeploymentName]] | None:
     """What was measured of one's own, and what each configuration is called there; None where nothing was."""
-    rows = OwnRows.of(Calibration.of(catalogs.calibration))
+    rows = OwnRows.of(calibration_of(catalogs))
     return None if rows is None else (rows, deployment_names(catalogs, categorical(configurations, SAME)))
 
 
@@ -164,7 +164,7 @@ def unseen(catalogs: Catalogs, pairs: Pairs) -> Missing:
 
     Any engine tells what a token takes on a GPU, once one that serves as the row's does was measured there at all.
     """
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     seen = frozenset(calibration.members(EVIDENCE))
     missing = {metric: unseen_among(seen, metric, pairs) for metric in METRICS}
     run = {(gpu, _serving(catalogs, era)) for gpu, era in _run(calibration)}
@@ -197,7 +197,7 @@ def pipeline_measured(catalogs: Catalogs, configurations: Sequence[Configuration
     """
     kinds = Categorical.joined(*categorical(configurations, ("engine", "model", "gpu")).values())
     engine, model, gpu = ([kind[at] for kind in kinds.categories] for at in range(3))
-    seen = Calibration.of(catalogs.calibration).members(EVIDENCE)
+    seen = calibration_of(catalogs).members(EVIDENCE)
     several = np.array([each.pipeline_parallel > 1 for each in configurations], dtype=np.bool_)
     found: Flags = ~several | kinds.by_row([name in seen for name in pipelines(catalogs, engine, model, gpu)], np.bool_)
     return found | own_measured(catalogs, configurations)
@@ -238,7 +238,7 @@ def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
 
 def _card(catalogs: Catalogs, configuration: Configuration) -> str:
     """A GPU on which nobody timed a token, or nobody ran an engine that serves as the configuration's does."""
-    gpu, seen = configuration.gpu, Calibration.of(catalogs.calibration).members(EVIDENCE)
+    gpu, seen = configuration.gpu, calibration_of(catalogs).members(EVIDENCE)
     serving = known(catalogs.engines, configuration.engine, "engine").serving
     otherwise = group_name((DECISIVE_METRIC, "gpu", gpu)) in seen
     return f"{gpu} with {serving.replace('_', ' ')}" if otherwise else gpu
@@ -258,7 +258,7 @@ class Setups(NamedTuple):
 
 def setups_measured(catalogs: Catalogs, gpu: str, engine: str) -> Setups:
     """What is known of a GPU under an engine."""
-    calibration = Calibration.of(catalogs.calibration)
+    calibration = calibration_of(catalogs)
     of_gpu = {era: count for (name, era), count in _run(calibration).items() if name == gpu}
     serving = known(catalogs.engines, engine, "engine").serving
     alike = sum(count for era, count in of_gpu.items() if _serving(catalogs, era) == serving)

@@ -18,7 +18,7 @@ from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import Calibration
+from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.own import PLANNING_LOAD, SAME, DeploymentName, OwnRows, deployment_names
 from optimizer.performance.physics.setup import Configuration, categorical
 from optimizer.performance.uncertainty.evidence import margins
@@ -74,7 +74,7 @@ def results_of(catalogs: Catalogs, runs: Sequence[SameRun], result: float) -> Fl
 
 def _taught(catalogs: Catalogs, runs: Sequence[SameRun], result: float) -> Iterator[tuple[DeploymentName, OwnValues]]:
     """Of each run by itself, what it is made of and the rows that it leaves."""
-    shares, own = shares_of(catalogs.deployment_shares), OwnRows.of(Calibration.of(catalogs.calibration))
+    shares, own = shares_of(catalogs.deployment_shares), OwnRows.of(calibration_of(catalogs))
     names = deployment_names(catalogs, categorical([run[0] for run in runs], SAME))
     for code, errors in zip(names.codes, results_of(catalogs, runs, result).T, strict=True):
         name = names.categories[code]

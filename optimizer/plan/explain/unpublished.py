@@ -22,6 +22,7 @@ from optimizer.performance.candidates.options import WorkloadOptions, pool_optio
 from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.candidates.selecting import taken
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.plan.explain.comparing import SideQuestion
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import on_offer
@@ -79,9 +80,10 @@ def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
         return choice
     if not workload.has_quality_floor:
         return letting_in(choice, "published")
-    kept = [against_floors(workload, estimate) for estimate in choice.quality]
+    held = Categorical[QualityEstimate | None].of(choice.quality)
+    kept = [against_floors(workload, estimate) for estimate in held.categories]
     too_low = {
-        name: np.array([row[name][0] is not None for row in kept], dtype=np.bool_) & choice.fixed[name]
+        name: held.by_row([row[name][0] is not None for row in kept], np.bool_) & choice.fixed[name]
         for name in against_floors(workload, None)
     }
     fixed = {**choice.fixed, **too_low}
@@ -100,23 +102,23 @@ def _hopeless(choice: WorkloadOptions, too_low: Mapping[str, Flags]) -> Flags:
 
 def _unknown(inquiry: Inquiry, choice: WorkloadOptions) -> list[frozenset[str]]:
     """(P,) what of each configuration's quality nobody published and keeps it out."""
-    workload, configurations, catalogs = choice.workload, choice.configurations, inquiry.catalogs
+    workload, catalogs = choice.workload, inquiry.catalogs
     model, by_family = workload.model, workload.quality_by_family
-    precisions = {c.precision for c in configurations}
+    precisions, cached = {c.precision for c in choice.apart.categories}, set[str]()
+    unread = set[str]()
     if quality_of(workload) in inquiry.avoided:
-        few = {name for name in precisions if unpublished_few_bits(catalogs, model, name, by_family=by_family)}
-        return [frozenset({c.precision} & few) for c in configurations]
-    if workload.unknown_quality == "accept" or not (workload.has_quality_floor or workload.unknown_quality == "reject"):
-        return [frozenset()] * len(configurations)
-    shares = {name: quality_share(catalogs, model, name, by_family=by_family) for name in precisions}
-    unread = {name for name, estimate in shares.items() if estimate is None or _lacks_a_floor(workload, estimate)}
-    return [
+        unread = {name for name in precisions if unpublished_few_bits(catalogs, model, name, by_family=by_family)}
+    elif workload.unknown_quality != "accept" and (workload.has_quality_floor or workload.unknown_quality == "reject"):
+        shares = {name: quality_share(catalogs, model, name, by_family=by_family) for name in precisions}
+        unread = {name for name, estimate in shares.items() if estimate is None or _lacks_a_floor(workload, estimate)}
+        cached = {c.kv_precision for c in choice.apart.categories} - {*SIXTEEN_BIT}
+    unknown = [
         frozenset(
-            [c.precision] * (c.precision in unread)
-            + [f"{c.kv_precision} in the KV cache"] * (c.kv_precision not in SIXTEEN_BIT)
+            [c.precision] * (c.precision in unread) + [f"{c.kv_precision} in the KV cache"] * (c.kv_precision in cached)
         )
-        for c in configurations
+        for c in choice.apart.categories
     ]
+    return [unknown[code] for code in choice.apart.codes.tolist()]
 
 
 def _lacks_a_floor(workload: Workload, estimate: QualityEstimate) -> bool:

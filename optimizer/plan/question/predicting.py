@@ -49,7 +49,9 @@ def at_levels(
 
 
 def _margins(choice: WorkloadOptions, confidence: float, asked: float, catalogs: Catalogs) -> Margins:
-    return choice.limits.margins if asked == confidence else margins(catalogs, choice.configurations, asked)
+    if asked == confidence:
+        return choice.limits.margins
+    return margins(catalogs, choice.apart.categories, asked).take(choice.apart.codes)
 
 
 def for_workloads(options: Sequence[WorkloadOptions], scenario: Scenario) -> tuple[WorkloadOptions, ...]:
