@@ -21,7 +21,7 @@ from optimizer.report.plan.frontier import frontier_answer
 
 @pytest.fixture(scope="module")
 def few(market_of: Callable[..., Catalogs]) -> Catalogs:
-    return market_of("lambda", "nebius", "verda")
+    return market_of("nebius", "verda")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.verify.verify import verify
 
-HOURLY = [1, 1, 1, 1, 2, 3, 5, 9, 13, 15, 16, 15, 14, 15, 16, 15, 13, 10, 8, 6, 5, 3, 2, 1]
+HOURLY = [1] * 6 + [5] * 2 + [15] * 9 + [8] * 3 + [3] * 4
 
 
 @pytest.fixture(scope="module")
