@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Final
 
 from optimizer.plan.verify.certificate.prices import most_drawn
 from optimizer.plan.verify.certificate.problem import Stated
+
+_ALL: Final = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class FlowTerms:
     @classmethod
     def of_rest(cls, kept: float) -> "FlowTerms":
         """After a loss with no reserve, and at no cost, since a loss does not last."""
-        return cls(kept, Fraction(1), 0, {}, after_loss=True)
+        return cls(kept, _ALL, 0, {}, after_loss=True)
 
 
 class Figures:
@@ -46,6 +49,11 @@ class Figures:
         """Nothing is worked out yet."""
         self.problem = problem
         self._drawn = dict[tuple[int, bool, int | None], dict[int, tuple[float, float]]]()
+
+    @cached_property
+    def terms(self) -> list[FlowTerms]:
+        """By offer, as long as nothing is lost."""
+        return [FlowTerms.of(self.problem, offer) for offer in range(len(self.problem.offers))]
 
     @cached_property
     def reach(self) -> list[float]:

@@ -7,6 +7,7 @@ draws, what one instance holds, what all of an offer is credited with, and every
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import isfinite
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class _Model:
 
     def row(self, lower: float, upper: float, terms: Iterable[tuple[int, float]], name: str = "") -> None:
         """A row divided by its bound, where it has one, so that all are of one size; its price is put back in unit."""
-        unit = max(abs(bound) for bound in (lower, upper) if np.isfinite(bound)) or 1.0
+        unit = max(abs(bound) for bound in (lower, upper) if isfinite(bound)) or 1.0
         number = len(self.bounds)
         self.bounds.append((lower / unit, upper / unit))
         self.units.append((name, unit))
@@ -143,7 +144,7 @@ class _Rows:
         for o in self.instances:
             kept = self._kept(o, loss)
             if kept and (loss or problem.may_serve(o)):
-                flows |= self._flows(o, FlowTerms.of_rest(kept) if loss else FlowTerms.of(problem, o))
+                flows |= self._flows(o, FlowTerms.of_rest(kept) if loss else self.figures.terms[o])
         served = defaultdict[str, list[tuple[int, float]]](list)
         mixes = [(column, m) for (_, m), column in flows.items()]
         apis = [a for a in range(len(problem.apis)) if not loss or a not in loss.apis]
