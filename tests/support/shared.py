@@ -145,7 +145,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def planned(catalogs: Catalogs, run_folder: Path) -> Callable[[str], PlanReport]:
-    """The plan of a shipped scenario, with as many comparisons as a minute allows, the same on every machine."""
+    """The plan of a shipped scenario, with as many comparisons as half a minute allows, the same on every machine."""
 
     def plan(name: str) -> PlanReport:
         scenario = load_scenario(name)
