@@ -10,6 +10,7 @@ from support.asking import CHAT, few_offers
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.avoiding import NAMES, keeping_to_measured
 from optimizer.performance.candidates.network import network_ms, round_trip_ms
 from optimizer.performance.market.supply import supply
 from optimizer.plan.explain.binding import requirements
@@ -52,6 +53,23 @@ def test_a_figure_of_ones_own_comes_before_the_catalogs(few: Catalogs) -> None:
     assert round_trip_ms(workload, few, "verda", "global") == 5.0
     assert round_trip_ms(workload, few, "gcp", "europe-west3") == 2.0
     assert round_trip_ms(asking(network_ms=30).workloads[0], few, "verda", "global") == 30.0
+
+
+def test_a_configuration_far_away_is_the_same_and_takes_its_round_trip_longer(few: Catalogs) -> None:
+    limits = {"ttft_ms": {"p95": 4000}, "tpot_ms": 80, "e2e_ms": 60_000}
+    (near,), (far,) = (
+        Inquiry.of(asking(slo=limits, **own), few).options for own in ({}, {"users_in": ["us-east", "germany"]})
+    )
+    assert len(far.configurations) > len(near.configurations) == len(near.distinct.categories)
+    assert far.configurations == tuple(far.distinct.categories[code] for code in far.distinct.codes.tolist())
+    assert far.distinct.categories == near.configurations
+    for name, longer_ms in (("ttft", far.network_ms), ("e2e", far.network_ms), ("tpot", 0.0), ("memory", 0.0)):
+        column = NAMES.index(name)
+        at_home = near.pools[0].value[far.distinct.codes, column]
+        np.testing.assert_allclose(far.pools[0].value[:, column], at_home + longer_ms, rtol=1e-12)
+        np.testing.assert_array_equal(far.pools[0].limit[:, column], near.pools[0].limit[far.distinct.codes, column])
+    avoided = keeping_to_measured(far, few).fixed["measured"]
+    np.testing.assert_array_equal(avoided, keeping_to_measured(near, few).fixed["measured"][far.distinct.codes])
 
 
 @pytest.mark.parametrize("limits", [{"ttft_ms": 4000}, {"ttft_ms": {"p99": 4000}, "e2e_ms": 60_000}])

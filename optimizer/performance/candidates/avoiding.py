@@ -17,13 +17,13 @@ NAMES: Final = tuple(criterion.name for criterion in CONFIGURATION_CRITERIA)
 
 def keeping_to_measured(options: WorkloadOptions, catalogs: Catalogs) -> WorkloadOptions:
     """The options where nothing serves that nobody measured the like of."""
-    apart = options.apart
-    return _failing(options, "measured", apart.by_row(unmeasured(catalogs, apart.categories), np.bool_))
+    distinct = options.distinct
+    return _failing(options, "measured", distinct.by_row(unmeasured(catalogs, distinct.categories), np.bool_))
 
 
 def keeping_to_published(options: WorkloadOptions, catalogs: Catalogs) -> WorkloadOptions:
     """The options where no weights of few bits serve whose quality nobody published."""
-    precision = options.apart.grouped([each.precision for each in options.apart.categories])
+    precision = options.distinct.grouped([each.precision for each in options.distinct.categories])
     model, by_family = options.workload.model, options.workload.quality_by_family
     unknown = precision.passing(lambda name: unpublished_few_bits(catalogs, model, name, by_family=by_family))
     return _failing(options, "published", unknown)

@@ -80,8 +80,8 @@ def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate], highe
     if not own:
         return options
     otherwise = own.get(None, 1.0)
-    apart = options.apart
-    held = apart.by_row([own.get(kin_of(configuration), otherwise) for configuration in apart.categories])
+    distinct = options.distinct
+    held = distinct.by_row([own.get(kin_of(configuration), otherwise) for configuration in distinct.categories])
     fall = held / np.where(options.limits.counted_share > 0, options.limits.counted_share, 1.0)
     limits = replace(options.limits, counted_share=held)
     return replace(options, limits=limits, pools=tuple(_fallen(pool, fall) for pool in options.pools))

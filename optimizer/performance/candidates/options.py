@@ -100,7 +100,7 @@ class WorkloadOptions(Variant):
     model: Model
     limits: LatencyLimits
     configurations: tuple[Configuration, ...]
-    apart: Categorical[Configuration]
+    distinct: Categorical[Configuration]
     """The same as categories: a configuration stands in a row for each distance at which an offer could hold it."""
     kind: Ints
     """(P,) index into `kinds`: configurations of one kind fit the same offers."""
@@ -238,7 +238,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         model=catalogs.model(workload.model),
         limits=limits_of(workload, slower.take(rows), network),
         configurations=tuple(configurations[row] for row in rows.tolist()),
-        apart=Categorical(tuple(configurations), rows),
+        distinct=Categorical(tuple(configurations), rows),
         kind=kind.codes,
         kinds=kind.categories,
         fits=fits_of(kind.categories, offers, distance_ms) & allowed,
@@ -299,8 +299,8 @@ def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Float
 
     What does not depend on the distance from users is worked out once of each configuration.
     """
-    row, limits = options.apart.codes, options.limits
-    first = options.apart.first
+    row, limits = options.distinct.codes, options.limits
+    first = options.distinct.first
     setup, memory, own = options.setup.take(first), options.memory.take(first), limits.margins.take(first)
     needed = memory.usable - memory.kv_capacity + kv_bytes_per_sequence(setup, mix.longest).max(axis=1)
     value = {"context": np.full(len(row), mix.longest.max()), "memory": needed[row] / BYTES_PER_GIB}

@@ -15,7 +15,7 @@ def taken(choice: WorkloadOptions, rows: Ints) -> WorkloadOptions:
         choice,
         limits=choice.limits.take(rows),
         configurations=tuple(choice.configurations[row] for row in rows),
-        apart=choice.apart.take(rows),
+        distinct=choice.distinct.take(rows),
         kind=choice.kind[rows],
         gpus_per_replica=choice.gpus_per_replica[rows],
         setup=choice.setup.take(rows),

@@ -72,13 +72,13 @@ def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[SideQuestion]:
     """The cheapest plan that rests on no estimate of speed, where the chosen one does."""
     if chosen.hosted or not any(d.provenance.performance == "estimated" for d in chosen.deployments):
         return
-    apart = [choice.apart for choice in inquiry.options]
-    keep = tuple(each.by_row(~unmeasured(inquiry.catalogs, each.categories), np.bool_) for each in apart)
+    distinct = [choice.distinct for choice in inquiry.options]
+    keep = tuple(each.by_row(~unmeasured(inquiry.catalogs, each.categories), np.bool_) for each in distinct)
     yield SideQuestion("measured", "on what was measured", lambda: inquiry, keep)
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:
-    return tuple(choice.apart.passing(lambda c: getattr(c, field) not in names) for choice in inquiry.options)
+    return tuple(choice.distinct.passing(lambda c: getattr(c, field) not in names) for choice in inquiry.options)
 
 
 def opportunities(inquiry: Inquiry) -> Iterator[SideQuestion]:
@@ -140,7 +140,7 @@ def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Itera
 def _running(inquiry: Inquiry, chosen: PlannedFleet) -> tuple[Flags, ...]:
     """By entry of the options (P,) whether the plan runs a configuration, in whatever precision of its cache."""
     own = {_WHAT_RUNS(deployment) for deployment in chosen.deployments}
-    return tuple(choice.apart.passing(lambda c: _WHAT_RUNS(c) in own) for choice in inquiry.options)
+    return tuple(choice.distinct.passing(lambda c: _WHAT_RUNS(c) in own) for choice in inquiry.options)
 
 
 def insurance(inquiry: Inquiry) -> dict[str, SideQuestion]:

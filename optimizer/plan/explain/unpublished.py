@@ -104,21 +104,21 @@ def _unknown(inquiry: Inquiry, choice: WorkloadOptions) -> list[frozenset[str]]:
     """(P,) what of each configuration's quality nobody published and keeps it out."""
     workload, catalogs = choice.workload, inquiry.catalogs
     model, by_family = workload.model, workload.quality_by_family
-    precisions, cached = {c.precision for c in choice.apart.categories}, set[str]()
+    precisions, cached = {c.precision for c in choice.distinct.categories}, set[str]()
     unread = set[str]()
     if quality_of(workload) in inquiry.avoided:
         unread = {name for name in precisions if unpublished_few_bits(catalogs, model, name, by_family=by_family)}
     elif workload.unknown_quality != "accept" and (workload.has_quality_floor or workload.unknown_quality == "reject"):
         shares = {name: quality_share(catalogs, model, name, by_family=by_family) for name in precisions}
         unread = {name for name, estimate in shares.items() if estimate is None or _lacks_a_floor(workload, estimate)}
-        cached = {c.kv_precision for c in choice.apart.categories} - {*SIXTEEN_BIT}
+        cached = {c.kv_precision for c in choice.distinct.categories} - {*SIXTEEN_BIT}
     unknown = [
         frozenset(
             [c.precision] * (c.precision in unread) + [f"{c.kv_precision} in the KV cache"] * (c.kv_precision in cached)
         )
-        for c in choice.apart.categories
+        for c in choice.distinct.categories
     ]
-    return [unknown[code] for code in choice.apart.codes.tolist()]
+    return [unknown[code] for code in choice.distinct.codes.tolist()]
 
 
 def _lacks_a_floor(workload: Workload, estimate: QualityEstimate) -> bool:

@@ -44,7 +44,7 @@ class Measurable:
 
     def rows(self, options: WorkloadOptions) -> Flags:
         """(P,) the configurations that are measured together."""
-        return options.apart.passing(lambda c: Measurable(self.workload, c).key == self.key)
+        return options.distinct.passing(lambda c: Measurable(self.workload, c).key == self.key)
 
 
 def exposure(answer: Answer, chosen: PlannedFleet) -> Exposure:
@@ -199,7 +199,7 @@ def _qualities(inquiry: Inquiry, chosen: PlannedFleet, used: Sequence[Measurable
     for (workload, precision), d in quality.items():
         options = inquiry.options[workload]
         if options.workload.has_quality_floor and precision not in SIXTEEN_BIT and (d.quality or 0) < 1:
-            rows = options.apart.by_row([c.precision == precision for c in options.apart.categories], np.bool_)
+            rows = options.distinct.by_row([c.precision == precision for c in options.distinct.categories], np.bool_)
             yield _estimate(
                 "quality",
                 f"{options.workload.name}: quality of {precision}",

@@ -51,7 +51,7 @@ def at_levels(
 def _margins(choice: WorkloadOptions, confidence: float, asked: float, catalogs: Catalogs) -> Margins:
     if asked == confidence:
         return choice.limits.margins
-    return margins(catalogs, choice.apart.categories, asked).take(choice.apart.codes)
+    return margins(catalogs, choice.distinct.categories, asked).take(choice.distinct.codes)
 
 
 def for_workloads(options: Sequence[WorkloadOptions], scenario: Scenario) -> tuple[WorkloadOptions, ...]:

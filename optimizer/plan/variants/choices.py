@@ -78,7 +78,7 @@ def choices_of(by: Dimension, inquiry: Inquiry) -> dict[str, Choice]:
         pairs = sorted({(offer.provider, offer.region) for offer in offers})
         return {f"{provider} {region}": Choice(provider=provider, region=region) for provider, region in pairs}
     if by == "precision":
-        names = sorted({c.precision for options in inquiry.options for c in options.apart.categories})
+        names = sorted({c.precision for options in inquiry.options for c in options.distinct.categories})
         return {name: Choice(precision=name) for name in names}
     if by == "gpu":
         return {name: Choice(gpu=name) for name in sorted({offer.gpu for offer in offers})}

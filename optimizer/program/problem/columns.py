@@ -114,7 +114,7 @@ def _fastest_at_all_distances(choice: WorkloadOptions, rows: Ints, group: Ints, 
     """(R,) listed setups that no other one of their group matches at every distance and in every column."""
     if not np.any(choice.network_ms):
         return _fastest_of_group(group, rate)
-    setups = choice.apart.take(rows)
+    setups = choice.distinct.take(rows)
     away = Categorical[float].of(choice.network_ms[rows])
     # configuration at one distance -> its setup, with the rates at every distance side by side
     wide = np.zeros((len(setups.categories), len(away.categories), rate.shape[1]))
