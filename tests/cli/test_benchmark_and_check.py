@@ -14,10 +14,12 @@ from support.command import Command, Result
 from support.load_generators import Measured, as_guidellm, as_vllm, simulated_run
 
 from optimizer import load_scenario
+from optimizer.answers.benchmark import benchmark
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.plan.benchmark.commands import TOOLS
+from optimizer.plan.benchmark.commands import TOOLS, warm_up
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.benchmark.scripts import scripts
 from optimizer.report.export import as_json
 
 Check = Callable[..., Result]
@@ -96,11 +98,31 @@ def test_attempts_that_are_counted_together_have_files_and_seeds_of_their_own(
     environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "URL_CHAT_L40S_RUNPOD": "http://HOST:1"}
     for attempt in ({}, {"ATTEMPT": "2"}):
         subprocess.run(["bash", str(folder / "run-all.sh")], env=environment | attempt, check=True)
-    first, third = (tmp_path / "calls").read_text().splitlines()
+    calls = (tmp_path / "calls").read_text().splitlines()
+    first, third = (call for call in calls if "results/" in call)
     assert sorted(path.name for path in (folder / "results").iterdir()) == ["0", "2"]
     assert "results/0/chat-l40s-runpod" in first
     assert f"{seed.format(0)} " in first
     assert third == first.replace("results/0/", "results/2/").replace(seed.format(0), seed.format(2))
+
+
+@pytest.mark.parametrize("tool", ["vllm", "sglang"])
+def test_prompts_that_never_come_again_go_before_what_counts(
+    report: PlanReport, run: BenchmarkRun, catalogs: Catalogs, tool: str
+) -> None:
+    """vLLM 0.26.0 was seen to warm up by one prompt again and again, and to compile for 1.8 s once others came."""
+    found = benchmark(report, load_scenario("chat-8b"), catalogs, tool)
+    script = scripts(found)["chat-l40s-runpod.sh"]
+    before, counted = script.split("# What counts")
+    warm = warm_up(tool, run)
+    assert warm is not None
+    assert warm.rate_per_s == run.rate_per_s
+    assert 15 <= warm.requests / warm.rate_per_s <= 25
+    assert f"{warm.seed}+ATTEMPT" in before
+    assert "warm-up/chat-l40s-runpod" in before
+    assert "results/" not in before.partition("# Other prompts")[2]
+    assert f"{run.seed}+ATTEMPT" in counted
+    assert warm_up("aiperf", run) is None
 
 
 def test_a_file_of_somebody_else_is_not_written_over(optimizer: Command, plan: Path, tmp_path: Path) -> None:

@@ -169,6 +169,14 @@ def test_a_run_above_the_capacity_tells_nothing(calibrate: Calibrate) -> None:
     assert [metric["points"] for item in told["configurations"] for metric in item["metrics"]] == [1]
 
 
+def test_a_short_run_is_told_from_a_queue_by_how_long_its_last_answers_took(calibrate: Calibrate) -> None:
+    # 100 requests at 2 a second are sent in 50 s, and the last answer takes 7 s more: 1.75 requests/s are no queue
+    short = {"load_type": "request_rate", "load_value": "2", "request_throughput": "1.75", "num_requests": "100"}
+    slow = {"tpot_ms_mean": str(7000 / 255), "output_tokens": "256"}
+    assert calibrate(short | slow).code == 0
+    assert calibrate(short | slow | {"num_requests": "3000"}).code == 2
+
+
 def test_one_point_is_told_to_be_one(calibrate: Calibrate) -> None:
     said = calibrate({}, options=()).out
     assert "one point; a second, at another load, would show a slip" in said

@@ -9,7 +9,7 @@ from support.paths import ROOT
 
 Script = Callable[[str], Any]
 
-NEEDS = {"kernels": "torch"}
+NEEDS = {"engine": "vllm", "kernels": "torch"}
 """What a script asks of the machine that it is run on, beyond this project."""
 
 RUN = sorted(

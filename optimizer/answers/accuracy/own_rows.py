@@ -10,9 +10,11 @@ import pandas as pd
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
+from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import PUBLISHED, deployments_of, observed
 from optimizer.inputs.metrics import METRICS
+from optimizer.inputs.open_loop import rate_tolerance
 from optimizer.performance.fit.cross_validation import load_classes
 from optimizer.performance.fit.fitting import FitProblem, log_predicted, problem
 from optimizer.performance.measured.deployments import deliver, deployments
@@ -23,9 +25,6 @@ from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.uncertainty.intervals import REPEAT_NOISE
 from optimizer.performance.uncertainty.likeness import Strata
-
-SERVED_SHARE: Final = 0.95
-"""Of what arrives: where less was served, the queue grew for as long as the run lasted."""
 
 HEADING_LINES: Final = 2
 """Line of a file's first row: numbered from 1, behind the headings."""
@@ -159,7 +158,9 @@ def _above_capacity(frame: pd.DataFrame, table: DeploymentTable, utilization: Fl
     offered, output_tokens = table.numbers["load_value"], table.numbers["output_tokens"]
     by_tokens = _numbers(frame, "output_tok_s") / output_tokens
     served = np.fmin(_numbers(frame, "request_throughput"), by_tokens)
-    slower = (table.names["load_type"] == CLOCK) & (served < SERVED_SHARE * offered)
+    answering_s = _numbers(frame, "tpot_ms_mean") * (output_tokens - 1) / MS_PER_S
+    missing = rate_tolerance(table.numbers["num_requests"], offered, answering_s)
+    slower = (table.names["load_type"] == CLOCK) & (served < (1 - missing) * offered)
     return np.asarray(slower | (np.nan_to_num(utilization) > 1))
 
 

@@ -11,6 +11,7 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
+from optimizer.performance.measured.loads import SMALL
 from optimizer.performance.measured.measured import measured
 from optimizer.performance.measured.own import OwnPredictions
 from optimizer.performance.measured.rows import DeploymentTable, given_or, read_table
@@ -50,9 +51,6 @@ OVERLOADED: Final = (
 
 BY_CHANCE: Final = NormalDist().inv_cdf((1 + COVERAGE) / 2)
 """Standard deviations within which so many of all intervals hold."""
-
-SMALL: Final = 1e-9
-"""Share of the capacity below which it is far from mattering."""
 
 TAIL: Final = "interval_tail"
 """Half-width that a percentile adds to that of its metric, by the predicted column."""

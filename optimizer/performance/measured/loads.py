@@ -6,7 +6,7 @@ All take one request class (K = 1) and loads per replica, and return seconds and
 """
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from optimizer.performance.physics.step import launched_seconds, prefill_seconds
 
 _ROUNDS = 8
 """Rounds of the fixed point between running sequences and TPOT; it contracts by the share of time spent in prefill."""
+
+SMALL: Final = 1e-9
+"""Share of the capacity below which it is far from mattering: a run may be too short to have one."""
 
 
 class Delivered(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.deployments import columns_of
+from optimizer.performance.measured.loads import SMALL
 from optimizer.performance.measured.rows import DeploymentTable
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import calibration_of
@@ -65,8 +66,8 @@ class OwnPredictions:
         if self.own is None:
             return ServedRate(requests, utilization)
         served = self.factors("throughput", loads)
-        capacity = arriving / utilization * served
         by_clock = np.isfinite(utilization)
+        capacity = arriving * served / np.maximum(utilization, SMALL)
         return ServedRate(np.where(by_clock, np.fmin(requests, capacity), requests * served), utilization / served)
 
 

@@ -1,8 +1,10 @@
 """A run as the command line of the tool that makes it; the only place that writes one."""
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from optimizer.base.figures import figure
@@ -11,6 +13,10 @@ from optimizer.plan.benchmark.runs import BenchmarkRun
 
 WARM_UPS: Final = 20
 """Requests before those that count: they fill the prefix cache and end what an engine does once."""
+WARM_UP_S: Final = 20.0
+"""Load before what counts, where a tool's own warm-up is one prompt again and again, which the cache then holds."""
+WARM_UP_SEED: Final = 10**6
+"""Added to that of a run: far from those of attempts, so that no prompt of it is known when it counts."""
 WARM_UP_SHARE: Final = 0.05
 """The same as a share of all, where a tool leaves out its first requests."""
 DIGITS: Final = 5
@@ -53,6 +59,8 @@ class Tool(NamedTuple):
         words: Its command line, word by word, ready for the shell.
         result: What it adds to the name of a result.
         sends_bursts: Whether gaps between requests may vary otherwise than those of independent requests.
+        warms_by_one_prompt: Whether its own warm-up sends its first prompt alone: vLLM 0.26.0 and SGLang do, so that
+            no prompt but that one was read when a run begins, and kernels for reading several are yet to be compiled.
         remarks: What a reader of its results should know.
     """
 
@@ -61,6 +69,7 @@ class Tool(NamedTuple):
     words: Callable[[BenchmarkRun, Written], Iterator[str]]
     result: str
     sends_bursts: bool
+    warms_by_one_prompt: bool = False
     remarks: tuple[str, ...] = ()
 
 
@@ -78,6 +87,14 @@ def wrapped(tool: str, run: BenchmarkRun, written: Written) -> str:
         else:
             lines[-1] += f" {word}"
     return " \\\n  ".join(lines)
+
+
+def warm_up(tool: str, run: BenchmarkRun) -> BenchmarkRun | None:
+    """The load that goes before a run, other prompts at the same rate; None where the tool's own warm-up does."""
+    if not TOOLS[tool].warms_by_one_prompt:
+        return None
+    requests = min(max(WARM_UPS, math.ceil(run.rate_per_s * WARM_UP_S)), run.requests)
+    return replace(run, requests=requests, seed=run.seed + WARM_UP_SEED)
 
 
 def is_poisson(run: BenchmarkRun) -> bool:
@@ -212,7 +229,14 @@ def _number(value: float) -> str:
 
 
 TOOLS: Final[Mapping[str, Tool]] = {
-    "vllm": Tool("0.33.0", "pip install 'vllm[bench]==0.33.0'", _vllm, ".json", sends_bursts=True),
+    "vllm": Tool(
+        "0.33.0",
+        "pip install 'vllm[bench]==0.33.0'",
+        _vllm,
+        ".json",
+        sends_bursts=True,
+        warms_by_one_prompt=True,
+    ),
     "guidellm": Tool(
         "0.8.1",
         "pip install guidellm==0.8.1",
@@ -232,6 +256,13 @@ TOOLS: Final[Mapping[str, Tool]] = {
             "its result holds no single requests, so that a limit on a mean stays undecided",
         ),
     ),
-    "sglang": Tool("0.5.23", "pip install sglang==0.5.23", _sglang, ".jsonl", sends_bursts=False),
+    "sglang": Tool(
+        "0.5.23",
+        "pip install sglang==0.5.23",
+        _sglang,
+        ".jsonl",
+        sends_bursts=False,
+        warms_by_one_prompt=True,
+    ),
 }
 """By the name under which they are asked for."""

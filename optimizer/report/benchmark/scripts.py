@@ -2,17 +2,20 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from optimizer.answers.benchmark import BenchmarkedDeployment, BenchmarkPlan
 from optimizer.base.figures import figure
-from optimizer.plan.benchmark.commands import TOOLS, Written, wrapped
+from optimizer.plan.benchmark.commands import TOOLS, Written, warm_up, wrapped
+from optimizer.plan.benchmark.runs import BenchmarkRun
 from optimizer.report.layout.amounts import money
 
 MARK: Final = "Written by optimizer benchmark"
 """Stands in every file, so that a file of somebody else's is never written over."""
 RESULTS: Final = "results"
+WARM_UP: Final = "warm-up"
+"""Where what does not count goes, beside the results."""
 ATTEMPT: Final = "ATTEMPT"
 """The variable that tells attempts apart: a whole number."""
 HASH_CHARACTERS: Final = len("sha256:") + 16
@@ -53,16 +56,31 @@ def _script(found: BenchmarkPlan, item: BenchmarkedDeployment) -> Iterator[str]:
     yield "# Runs that are counted together are attempts, each with files and a seed of its own: ATTEMPT=1, then 2"
     yield f'{ATTEMPT}="${{{ATTEMPT}:-0}}"'
     yield f'mkdir -p "{RESULTS}/${ATTEMPT}"'
-    together = len(item.runs) > 1
-    if together:
-        yield "runs=()"
-    for run in item.runs:
-        yield ""
-        result = f'{RESULTS}/"${ATTEMPT}"/{shlex.quote(run.name)}'
-        line = wrapped(found.tool, run, Written('"$URL"', result, short_id(found.plan_id), ATTEMPT))
-        yield f'{line} &\nruns+=("$!")' if together else line
-    if together:
-        yield '\nfor run in "${runs[@]}"; do wait "$run"; done'
+    before = [warm_up(found.tool, run) for run in item.runs]
+    if any(before):
+        yield f"mkdir -p {WARM_UP}"
+        yield "\n# Other prompts at the same rate go first: the tool's own warm-up is one prompt, which the cache then"
+        yield "# holds, and what a server compiles for prompts that are read together would stand in the result."
+        yield from _together(found, [run for run in before if run], WARM_UP)
+        yield "\n# What counts"
+    yield from _together(found, item.runs, f'{RESULTS}/"${ATTEMPT}"')
+
+
+def _together(found: BenchmarkPlan, runs: Sequence[BenchmarkRun], folder: str) -> Iterator[str]:
+    """Runs at the same time, and what waits for the last."""
+    results = [f"{folder}/{shlex.quote(run.name)}" for run in runs]
+    plan = short_id(found.plan_id)
+    lines = [
+        wrapped(found.tool, run, Written('"$URL"', result, plan, ATTEMPT))
+        for run, result in zip(runs, results, strict=True)
+    ]
+    if len(lines) == 1:
+        yield from lines
+        return
+    yield "runs=()"
+    for line in lines:
+        yield f'\n{line} &\nruns+=("$!")'
+    yield '\nfor run in "${runs[@]}"; do wait "$run"; done'
 
 
 def _run_all(found: BenchmarkPlan) -> str:

@@ -4,16 +4,12 @@ import math
 from typing import Final
 
 from optimizer.base.figures import figure
+from optimizer.base.units import MS_PER_S
+from optimizer.inputs import open_loop
 from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
 
 MAX_FAILED_SHARE: Final = 0.01
 """More requests without an answer than this, and the others had it easier than all would have."""
-
-RATE_TOLERANCE: Final = 0.05
-"""By which requests/s may miss the rate asked for: the last answers come after the last request was sent."""
-
-CHANCE: Final = 1.645
-"""Standard deviations of a Poisson count beyond which 1 in 20 runs falls by chance."""
 
 
 def unfit(result: LoadResult) -> tuple[Flaw, ...]:
@@ -62,5 +58,6 @@ def _rates(result: LoadResult) -> tuple[float, float]:
 
 def rate_tolerance(result: LoadResult) -> float:
     """The share by which the rate served may miss the rate offered: the end of the run, and chance."""
-    count = result.requests_completed
-    return RATE_TOLERANCE + (CHANCE / math.sqrt(count) if count else 0.0)
+    offered, _ = _rates(result)
+    answering_ms = result.tpot_ms.get("mean", math.nan) * ((result.output_tokens or math.nan) - 1)
+    return float(open_loop.rate_tolerance(result.requests_completed or math.nan, offered, answering_ms / MS_PER_S))
