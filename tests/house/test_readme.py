@@ -12,6 +12,7 @@ import pytest
 import typer
 from support.command import Command
 from support.expositions import Served
+from support.golden import Golden
 from support.paths import ROOT
 from typer.main import get_command
 
@@ -22,7 +23,8 @@ from optimizer.cli.app import app
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.plan.sections import plan_sections
+from optimizer.report.layout.text import answer_text
+from optimizer.report.plan.sections import plan_answer
 
 PAGES = [ROOT / "README.md", ROOT / "docs" / "quick-start.md"]
 PRICES = """region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term
@@ -88,12 +90,10 @@ def test_the_main_command_runs(optimizer: Command, monkeypatch: pytest.MonkeyPat
     assert "proven" in optimizer(*commands()[0]).out.splitlines()[0]
 
 
-def test_the_example_has_the_sections_of_a_plan(planned: Callable[[str], PlanReport]) -> None:
-    (example,) = blocks("text")
-    lines = example.partition("\n\n")[2].splitlines()
-    titles = [line.partition(": ")[0] for line in lines if line and not line.startswith(" ")]
-    assert titles == [section.title for section in plan_sections(planned("chat-8b"))]
-    assert re.match(r"\$[\d,]+\.\d\d a month for chat-8b, [^:]*proven[^:]*: ", example)
+def test_the_example_is_what_the_plan_says_today(planned: Callable[[str], PlanReport], golden: Golden) -> None:
+    page = PAGES[0].read_text(encoding="utf-8")
+    (example,) = blocks("text", PAGES[:1])
+    golden(PAGES[0], page.replace(example, answer_text(plan_answer(planned("chat-8b"), verbose=False))))
 
 
 @pytest.fixture
