@@ -79,6 +79,9 @@ Why
   each other's prompts for as long as the loop runs (200 ms where 80 were predicted). Arrivals that are open do not.
 - *A server that has not seen a size of batch yet compiles for it*: 1.8 s, once. A run's warm-up has to reach its
   load.
+- *A start takes longer than its weights*: from the command to the first answer 74 s of the dense model, whose graph had
+  been compiled before, and 151 s of the mixture, with no weights to read. Plans count 278 s and 1.53 s a GB, for an
+  instance's whole start.
 """
 HEAD = ("model", "load", "requests", *SHOWN)
 RULE = ("---", "---", *("---:" for _ in HEAD[2:]))

@@ -33,8 +33,8 @@ def smooth_max(left: Floats, right: Floats, norm: Floats) -> Floats:
     """(leftᵖ + rightᵖ)^(1/p): overlapped work takes a little longer than its longer part. Norm p, (n,)."""
     power = column(norm, left)
     high = np.maximum(left, right)
-    low = np.minimum(left, right)
-    ratio = np.divide(low, high, out=np.zeros_like(high), where=high > 0)
+    # no work at all takes no time
+    ratio = np.minimum(left, right) / np.maximum(high, np.finfo(np.float64).tiny)
     return high * (1 + ratio**power) ** (1 / power)
 
 
