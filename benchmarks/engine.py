@@ -31,8 +31,7 @@ LONG = ("generated_texts", "itls", "errors", "input_lens", "output_lens", "start
 """Of single requests, what no comparison reads."""
 
 SHIM = f"""#!/bin/sh
-one=$1
-if [ "$one" = serve ]; then set -- "$@" --load-format dummy; fi
+if [ "$1" = serve ]; then set -- "$@" --load-format dummy; fi
 exec {sys.executable} -c 'from vllm.entrypoints.cli.main import main; main()' "$@"
 """
 """What `vllm` means to the scripts: the same command, with drawn weights."""

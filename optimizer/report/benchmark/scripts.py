@@ -62,7 +62,7 @@ def _script(found: BenchmarkPlan, item: BenchmarkedDeployment) -> Iterator[str]:
         yield "\n# Other prompts at the same rate go first: the tool's own warm-up is one prompt, which the cache then"
         yield "# holds, and what a server compiles for prompts that are read together would stand in the result."
         yield from _together(found, [run for run in before if run], WARM_UP)
-        yield "\n# What counts"
+    yield "\n# What counts"
     yield from _together(found, item.runs, f'{RESULTS}/"${ATTEMPT}"')
 
 
