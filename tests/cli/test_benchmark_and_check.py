@@ -19,6 +19,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.benchmark.commands import TOOLS, warm_up
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.benchmark.files import benchmark_files
 from optimizer.report.benchmark.scripts import scripts
 from optimizer.report.export import as_json
 
@@ -123,6 +124,7 @@ def test_prompts_that_never_come_again_go_before_what_counts(
     assert "results/" not in before.partition("# Other prompts")[2]
     assert f"{run.seed}+ATTEMPT" in counted
     assert warm_up("aiperf", run) is None
+    assert "other prompts at the same rate go before for 20 s" in benchmark_files(found)["README.md"]
 
 
 def test_a_file_of_somebody_else_is_not_written_over(optimizer: Command, plan: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from optimizer.answers.benchmark import BenchmarkedDeployment, BenchmarkPlan
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR
 from optimizer.inputs.scenario.demand import arrivals_in_words
-from optimizer.plan.benchmark.commands import TOOLS
+from optimizer.plan.benchmark.commands import TOOLS, WARM_UP_S
 from optimizer.plan.benchmark.runs import SURE, BenchmarkRun, Need
 from optimizer.plan.grounds.question import LATENCIES
 from optimizer.report.benchmark.scripts import MARK, RESULTS, scripts, short_id, url_variable
@@ -134,7 +134,11 @@ def _how(found: BenchmarkPlan) -> Iterator[str]:
         "a replica is sent what the plan sends one replica in its busiest hours; the classes of a deployment are sent "
         "at the same time"
     )
-    yield from TOOLS[found.tool].remarks
+    tool = TOOLS[found.tool]
+    if tool.warms_by_one_prompt:
+        before = f"other prompts at the same rate go before for {figure(WARM_UP_S)} s"
+        yield f"{before}, which no result, minute or price counts"
+    yield from tool.remarks
     yield f"the runs are made for the plan {short_id(found.plan_id)}, and for no other"
 
 
