@@ -3,7 +3,7 @@
     python benchmarks/own_server.py      writes docs/own-server.md
 
 A folder of results is what `vllm bench serve` wrote on one card, read as `measurements import` reads them; the CSV file
-of its name holds what `predict --batch` said the day before of the same runs, and is never made anew.
+of its name holds what `predict --batch` said before of the same runs, and is never made anew.
 """
 
 import argparse
@@ -37,10 +37,11 @@ OPENING = """# A server of our own, held against predictions
 What a plan promises, nobody of this project had ever seen a server do. On 27 November 2026 vLLM 0.26.0 ran on one
 H200 SXM (700 W, PyTorch 2.11, CUDA 13), with the options that `optimizer export --to vllm` writes for a plan and with
 drawn weights, which take as long as trained ones. `optimizer benchmark` wrote the run that can falsify the plan,
-`optimizer check` judged it, and the same requests at other loads were measured beside it. All predictions were made
+`optimizer check` judged it, and the same requests at other loads were measured beside it. Predictions were made
 before, by constants that had seen nothing of it, and stand in the repository since the commit before the machine was
-started. `python benchmarks/engine.py` measures so on any GPU with vLLM, `python benchmarks/own_server.py` makes this
-page.
+started; only the line of the plan's own run was asked for afterwards, of the same code and constants: what
+`benchmark` said of it before stands below. `python benchmarks/engine.py` measures so on any GPU with vLLM, `python
+benchmarks/own_server.py` makes this page.
 """
 CLOSING = """
 † A kernel was compiled while the run was under way, by the server's log: for a second and a half nobody was answered.
