@@ -22,7 +22,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "server"
 PAGE = ROOT / "docs" / "own-server.md"
 
 COMPILED = ("qwen3-30b-a3b-1024x256-in-flight-32", "qwen3-30b-a3b-1024x256-rate-8")
-"""Runs in which a kernel was compiled, by the server's log and by a second and a half in which nobody was answered."""
+"""Runs with a second and a half in which nobody was answered; of the first the server's log says that it compiled."""
 
 SHOWN = {
     "TPOT, ms": "pred_tpot_ms_mean",
@@ -36,15 +36,16 @@ OPENING = """# A server of our own, held against predictions
 
 What a plan promises, nobody of this project had ever seen a server do. On 27 November 2026 vLLM 0.26.0 ran on one
 H200 SXM (700 W, PyTorch 2.11, CUDA 13), with the options that `optimizer export --to vllm` writes for a plan and with
-drawn weights, which take as long as trained ones. `optimizer benchmark` wrote the run that can falsify the plan,
-`optimizer check` judged it, and the same requests at other loads were measured beside it. Predictions were made
-before, by constants that had seen nothing of it, and stand in the repository since the commit before the machine was
-started; only the line of the plan's own run was asked for afterwards, of the same code and constants: what
-`benchmark` said of it before stands below. `python benchmarks/engine.py` measures so on any GPU with vLLM, `python
-benchmarks/own_server.py` makes this page.
+drawn weights, of which reading and multiplying take about as long. `optimizer benchmark` wrote the run that can
+falsify the plan, `optimizer check` judged it, and the same requests at other loads were measured beside it.
+Predictions were made before, by constants that had seen nothing of it, and stand in the repository since the commit
+before the machine was started; only the line of the plan's own run was asked for afterwards, of the same code and
+constants: what `benchmark` said of it before stands below. `python benchmarks/engine.py` measures so on any GPU with
+vLLM, `python benchmarks/own_server.py` makes this page.
 """
 CLOSING = """
-† A kernel was compiled while the run was under way, by the server's log: for a second and a half nobody was answered.
+† For a second and a half nobody was answered. Of the first of the two the server's log says that a kernel was compiled
+meanwhile; it says so only once.
 
 ## The plan's own run
 
@@ -78,8 +79,8 @@ Why
   are low.
 - *Requests of one length stay in step in a closed loop*: eight that end together come back together, and wait for
   each other's prompts for as long as the loop runs (200 ms where 80 were predicted). Arrivals that are open do not.
-- *A server that has not seen a size of batch yet compiles for it*: 1.8 s, once. A run's warm-up has to reach its
-  load.
+- *A server that has not seen a size of batch yet compiles for it*: some 1.5 s, and it seems twice. A run's
+  warm-up has to reach its load.
 - *A start takes longer than its weights*: from the command to the first answer 74 s of the dense model, whose graph had
   been compiled before, and 151 s of the mixture, with no weights to read. Plans count 278 s and 1.53 s a GB, for an
   instance's whole start.

@@ -14,8 +14,13 @@ CHANCE: Final = 1.645
 """Standard deviations of a Poisson count beyond which 1 in 20 runs falls by chance."""
 
 
-def rate_tolerance(requests: ArrayLike, rate_per_s: ArrayLike, answering_s: ArrayLike) -> Floats:
-    """The share by which the rate served may miss the rate offered, (n,); NaN and no request stand for unknown ones.
+def rate_tolerance(requests: ArrayLike) -> Floats:
+    """The share by which the rate of a run may miss the rate asked for, (n,); NaN and no request stand for unknown."""
+    return np.asarray(RATE_TOLERANCE + np.nan_to_num(CHANCE / np.sqrt(_known(requests))))
+
+
+def shortfall_tolerance(requests: ArrayLike, rate_per_s: ArrayLike, answering_s: ArrayLike) -> Floats:
+    """The share that a whole run may serve less than it offers, (n,), its end counted; NaN stands for what is unknown.
 
     A run lasts from its first request to its last answer: N requests at a rate, and what the last answer takes. Of that
     the time between its tokens counts and not the wait before them: that is the queue which is looked for.
@@ -25,8 +30,10 @@ def rate_tolerance(requests: ArrayLike, rate_per_s: ArrayLike, answering_s: Arra
         rate_per_s: Requests/s offered.
         answering_s: Seconds from the first token of an answer to its last.
     """
+    end = np.asarray(answering_s) * np.asarray(rate_per_s) / _known(requests)
+    return np.asarray(rate_tolerance(requests) + np.fmax(0.0, end / (1 + end) - RATE_TOLERANCE))
+
+
+def _known(requests: ArrayLike) -> Floats:
     sent = np.asarray(requests, dtype=np.float64)
-    count = np.where(sent > 0, sent, np.nan)
-    end = np.asarray(answering_s) * np.asarray(rate_per_s) / count
-    chance = np.nan_to_num(CHANCE / np.sqrt(count))
-    return np.asarray(np.fmax(RATE_TOLERANCE, end / (1 + end)) + chance)
+    return np.where(sent > 0, sent, np.nan)

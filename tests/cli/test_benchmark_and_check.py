@@ -111,7 +111,7 @@ def test_attempts_that_are_counted_together_have_files_and_seeds_of_their_own(
 def test_prompts_that_never_come_again_go_before_what_counts(
     report: PlanReport, run: BenchmarkRun, catalogs: Catalogs, tool: str
 ) -> None:
-    """vLLM 0.26.0 was seen to warm up by one prompt again and again, and to compile for 1.8 s once others came."""
+    """vLLM 0.26.0 was seen to warm up by one prompt again and again, and to compile for some 1.5 s once others came."""
     found = benchmark(report, load_scenario("chat-8b"), catalogs, tool)
     script = scripts(found)["chat-l40s-runpod.sh"]
     before, counted = script.split("# What counts")

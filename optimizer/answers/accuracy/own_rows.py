@@ -14,7 +14,7 @@ from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import PUBLISHED, deployments_of, observed
 from optimizer.inputs.metrics import METRICS
-from optimizer.inputs.open_loop import rate_tolerance
+from optimizer.inputs.open_loop import shortfall_tolerance
 from optimizer.performance.fit.cross_validation import load_classes
 from optimizer.performance.fit.fitting import FitProblem, log_predicted, problem
 from optimizer.performance.measured.deployments import deliver, deployments
@@ -159,7 +159,7 @@ def _above_capacity(frame: pd.DataFrame, table: DeploymentTable, utilization: Fl
     by_tokens = _numbers(frame, "output_tok_s") / output_tokens
     served = np.fmin(_numbers(frame, "request_throughput"), by_tokens)
     answering_s = _numbers(frame, "tpot_ms_mean") * (output_tokens - 1) / MS_PER_S
-    missing = rate_tolerance(table.numbers["num_requests"], offered, answering_s)
+    missing = shortfall_tolerance(table.numbers["num_requests"], offered, answering_s)
     slower = (table.names["load_type"] == CLOCK) & (served < (1 - missing) * offered)
     return np.asarray(slower | (np.nan_to_num(utilization) > 1))
 

@@ -42,7 +42,7 @@ def failures(result: LoadResult) -> tuple[Flaw, ...]:
 def fell_behind(result: LoadResult) -> tuple[Flaw, ...]:
     """An open loop that fell behind: its queue grew as long as it ran, so its TTFT tells how long that was."""
     offered, served = _rates(result)
-    if served >= offered * (1 - rate_tolerance(result)):
+    if served >= offered * (1 - _shortfall(result)):
         return ()
     problem = f"served {figure(served)} requests/s of the {figure(offered)} offered, so its queue never settled"
     return (Flaw(problem, "offer what the server can keep up with, or run a closed loop"),)
@@ -57,7 +57,13 @@ def _rates(result: LoadResult) -> tuple[float, float]:
 
 
 def rate_tolerance(result: LoadResult) -> float:
-    """The share by which the rate served may miss the rate offered: the end of the run, and chance."""
+    """The share by which the rate served may miss the rate offered."""
+    return float(open_loop.rate_tolerance(result.requests_completed or math.nan))
+
+
+def _shortfall(result: LoadResult) -> float:
+    """The share that the whole run may have served less than it offered."""
     offered, _ = _rates(result)
     answering_ms = result.tpot_ms.get("mean", math.nan) * ((result.output_tokens or math.nan) - 1)
-    return float(open_loop.rate_tolerance(result.requests_completed or math.nan, offered, answering_ms / MS_PER_S))
+    count = result.requests_completed or math.nan
+    return float(open_loop.shortfall_tolerance(count, offered, answering_ms / MS_PER_S))
