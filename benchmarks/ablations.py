@@ -40,6 +40,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
     "only the touched experts are read": {"expert_touch_factor": ALWAYS},
     "kernels around a product by format": dict.fromkeys(("layer_format_factor", "expert_format_factor"), PLAIN),
     "latency of the links": {"link_latency_s": NEVER},
+    "small messages sent to all at once": {"link_start_s": NEVER},
 }
 """Parameters and the value at which each has no effect; held there, not fitted."""
 

@@ -125,7 +125,7 @@ def test_what_the_plan_runs_is_written_by_benchmark(few: Catalogs) -> None:
 
 
 def test_the_command_answers_with_exit_code_0_though_nothing_is_worth_measuring(optimizer: Command) -> None:
-    said = optimizer("experiment", "night-batch", "--format", "json", "--budget-usd", 5)
+    said = optimizer("experiment", "model-choice", "--format", "json", "--budget-usd", 5)
     told = json.loads(said.out)
     assert (said.code, said.err, told["outcome"]) == (0, "", "optimal")
     assert [run["net_usd"] < "0" for run in told["runs"]] == [True]

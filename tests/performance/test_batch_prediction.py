@@ -205,6 +205,17 @@ def test_the_median_first_token_does_not_wait_for_the_first_wave(catalogs: Catal
     assert median["pred_ttft_ms_mean"] < mean["pred_ttft_ms_mean"]
 
 
+def test_requests_of_one_length_stay_in_step_where_prompts_are_computed_apart(catalogs: Catalogs) -> None:
+    """On vLLM a prompt rides on a step of those that decode, so that what began together does not end together."""
+    load = {"load_type": "concurrency", "load_value": 64, "input_tokens": 4000, "output_tokens": 500}
+    later = {
+        engine: one(catalogs, **load, engine=engine, lengths="fixed")["pred_ttft_ms_mean"]
+        / one(catalogs, **load, engine=engine)["pred_ttft_ms_mean"]
+        for engine in ("vLLM", "SGLang")
+    }
+    assert later["vLLM"] < 1 < later["SGLang"]
+
+
 def test_what_nobody_measured_is_estimated_with_a_wider_interval(catalogs: Catalogs) -> None:
     known, new = one(catalogs), one(catalogs, gpu="gaudi3")
     assert new["pred_source"] == "estimated"

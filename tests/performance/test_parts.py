@@ -118,15 +118,26 @@ def test_expert_parameters_follow_from_totals(catalogs: Catalogs) -> None:
     assert expert_params(model) == pytest.approx(by_shape, rel=1e-3)
 
 
-def test_an_all_reduce_is_latency_and_ring_bytes(catalogs: Catalogs) -> None:
+def test_an_all_reduce_goes_to_all_at_once_or_in_parts(catalogs: Catalogs) -> None:
     setup = gather(
         catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", tp, 1) for tp in (1, 4)]
     )
-    found = all_reduces(setup).seconds(np.array([1000.0, 1000.0]))
+    found = all_reduces(setup).seconds(np.array([[1.0, 1000.0], [1.0, 1000.0]]))
     constants = setup.constants
     latency = constants["link_latency_s"][1] * 4 ** constants["link_latency_exponent"][1]
-    ring = 1000 * 4096 * 2 * 2 * 3 / 4 / bus_bandwidth(setup)[1]
-    assert found == pytest.approx([0.0, 2 * 32 * (latency + ring)])
+    token = 4096 * 2 / bus_bandwidth(setup)[1]
+    at_once, in_parts = 3 * token, constants["link_start_s"][1] + 1000 * 2 * 3 / 4 * token
+    assert in_parts < 1000 * 3 * token
+    assert found[0] == pytest.approx([0.0, 0.0])
+    assert found[1] == pytest.approx([64 * (latency + at_once), 64 * (latency + in_parts)])
+
+
+def test_two_gpus_send_each_other_everything_at_once(catalogs: Catalogs) -> None:
+    """A part and what is passed on are as much as the whole: nothing is gained by starting for it."""
+    setup = gather(catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 2, 1)])
+    ways = all_reduces(setup)
+    assert ways.direct == pytest.approx(ways.passed_on)
+    assert ways.seconds(np.array([1e6])) == pytest.approx(ways.fixed + 1e6 * ways.direct)
 
 
 def test_a_prompt_attends_to_half_its_square(catalogs: Catalogs) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Floats
 from optimizer.performance.physics.roofline import column
 from optimizer.performance.physics.setup import Setup
 
@@ -18,8 +18,8 @@ def bus_bandwidth(setup: Setup) -> Floats:
     """Bytes/s that one GPU's link sustains in a collective.
 
     In a mesh of point-to-point links (xGMI) a GPU reaches n − 1 peers over n − 1 of the domain's d − 1 links.
-    Links that share a root (PCIe) get slower with every further GPU: (n/2)^−e. GPUs without peer-to-peer pass all
-    through the host's memory: what was measured there counts as it is.
+    Links that share a root (PCIe) get slower with every further GPU, behind switches (NVLink) faster: (n/2)^−e. GPUs
+    without peer-to-peer pass all through the host's memory: what was measured there counts as it is.
     """
     tp, link = setup.layout.tensor_parallel, setup.interconnect
     meshed = np.clip((tp - 1) / np.maximum(link.domain - 1, 1.0), None, 1.0)
@@ -31,37 +31,52 @@ def bus_bandwidth(setup: Setup) -> Floats:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What GPUs exchange in one pass, (n,): seconds whatever passes, seconds per token."""
+    """What GPUs exchange in one pass, (n,): seconds whatever passes, and the faster of two ways to pass it.
+
+    Each GPU sends all it has to every other at once, `direct` seconds a token; or each adds up its own part and passes
+    it on, `passed_on` seconds a token after `start` seconds.
+    """
 
     fixed: Floats
-    per_token: Floats
+    direct: Floats
+    start: Floats
+    passed_on: Floats
 
     def seconds(self, tokens: Floats) -> Floats:
         """For `tokens` tokens, (n,) or (n, …)."""
-        return column(self.fixed, tokens) + column(self.per_token, tokens) * tokens
+        at_once = column(self.direct, tokens) * tokens
+        in_parts = column(self.start, tokens) + column(self.passed_on, tokens) * tokens
+        return column(self.fixed, tokens) + np.minimum(at_once, in_parts)
 
 
 def all_reduces(setup: Setup) -> Exchange:
-    """All-reduces of one pass: layers · 2 · (latency · nᵉ + bytes · 2(n − 1)/n / bus bandwidth); nothing on one GPU.
+    """All-reduces of one pass, two a layer; nothing on one GPU.
 
-    Attention data parallelism exchanges instead, twice a layer, its share of the tokens with the experts' GPUs.
-    Source: ring all-reduce moves 2(n − 1)/n of the message over each link (Patarasuk and Yuan, 2009).
+    One takes latency · nᵉ + min(bytes · (n − 1), start · bus + bytes · 2(n − 1)/n) / bus: small messages go to all at
+    once, large ones in parts. Attention data parallelism exchanges instead, twice a layer, its share of the tokens with
+    the experts' GPUs.
+    Source: a ring moves 2(n − 1)/n of the message over each link (Patarasuk and Yuan, 2009); kernels of engines send
+    small ones whole, as `benchmarks/collectives.py` finds in measured all-reduces.
     """
     tp, constants = setup.layout.tensor_parallel, setup.constants
-    latency = constants["link_latency_s"] * tp ** constants["link_latency_exponent"]
-    exchanged = np.minimum(setup.network.active_experts, tp - 1) / tp
-    share = np.where(setup.layout.attention_dp, exchanged, 2 * (tp - 1) / tp)
-    per_token = setup.network.hidden * BYTES_PER_ACTIVATION * share / bus_bandwidth(setup)
-    return _exchange(tp > 1, setup.network.layers * ALL_REDUCES_PER_LAYER, latency, per_token)
+    apart, exchanged = setup.layout.attention_dp, np.minimum(setup.network.active_experts, tp - 1) / tp
+    token = setup.network.hidden * BYTES_PER_ACTIVATION / bus_bandwidth(setup)
+    return _exchange(
+        np.where(tp > 1, setup.network.layers * ALL_REDUCES_PER_LAYER, 0.0),
+        fixed=constants["link_latency_s"] * tp ** constants["link_latency_exponent"],
+        direct=token * np.where(apart, exchanged, tp - 1),
+        start=constants["link_start_s"],
+        passed_on=token * np.where(apart, exchanged, 2 * (tp - 1) / tp),
+    )
 
 
 def hand_overs(setup: Setup) -> Exchange:
     """Hand-over of activations between pipeline stages, (stages − 1) point-to-point sends."""
-    stages, latency = setup.layout.pipeline_parallel, setup.constants["link_latency_s"]
     message = setup.network.hidden * BYTES_PER_ACTIVATION / setup.layout.tensor_parallel
-    return _exchange(stages > 1, stages - 1, latency, message / bus_bandwidth(setup))
+    token, latency = message / bus_bandwidth(setup), setup.constants["link_latency_s"]
+    return _exchange(setup.layout.pipeline_parallel - 1, latency, token, np.zeros_like(token), token)
 
 
-def _exchange(several: Flags, times: Floats, latency: Floats, per_token: Floats) -> Exchange:
-    """So many messages in a pass, where several GPUs take part."""
-    return Exchange(np.where(several, times * latency, 0.0), np.where(several, times * per_token, 0.0))
+def _exchange(times: Floats, fixed: Floats, direct: Floats, start: Floats, passed_on: Floats) -> Exchange:
+    """So many messages in a pass; where there are none the link may be unknown."""
+    return Exchange(*(np.where(times > 0, times * each, 0.0) for each in (fixed, direct, start, passed_on)))

@@ -27,6 +27,7 @@ ENGINE: Final[tuple[Axes, ...]] = (("era", "vendor"), ("era",), ("engine",), ())
 KERNELS: Final[tuple[Axes, ...]] = (("era", "architecture"), ("era", "vendor"), ("era",), ())
 FORMAT: Final[tuple[Axes, ...]] = (*PRECISION[:-1], ("architecture",), ())
 LINK: Final[tuple[Axes, ...]] = (("link", "architecture"), ("link",), ())
+WAVES: Final[tuple[Axes, ...]] = (("engine", "lengths"), ("lengths",), ())
 ATTENTION: Final[tuple[Axes, ...]] = (("attention", "architecture"), ("attention", "vendor"), ("attention",), ())
 
 HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
@@ -55,6 +56,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     # the links
     "link_latency_s": LINK,
     "link_latency_exponent": LINK,
+    "link_start_s": LINK,
     "link_bus_efficiency": LINK,
     "link_bus_exponent": LINK,
     # the engine
@@ -78,8 +80,8 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "waited_steps_open": ENGINE,
     "admission_wait_share": (("engine",), ()),
     "prefill_queue_factor": (("engine",), ()),
-    "prefill_wave_mean_share": (("lengths",), ()),
-    "prefill_wave_median_share": (("lengths",), ()),
+    "prefill_wave_mean_share": WAVES,
+    "prefill_wave_median_share": WAVES,
     "prefill_load_limit": ((),),
     "capacity_deviation": ((),),
     "requests_per_client": ((),),
@@ -101,9 +103,9 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
 OF_ENGINES: Final = tuple(
     parameter
     for parameter, hierarchy in HIERARCHY.items()
-    if {axis for level in hierarchy for axis in level} & {"engine", "era"}
+    if {axis for level in hierarchy for axis in level} & {"engine", "era"} and hierarchy is not WAVES
 )
-"""Constants that an engine may have of its own. A row whose engine has none has NaN; any other gap is an error."""
+"""Constants that an engine needs of its own. A row whose engine has none has NaN; any other gap is an error."""
 
 
 OF_LATENCY: Final = frozenset(
