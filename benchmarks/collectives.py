@@ -80,7 +80,7 @@ def priors(table: pd.DataFrame, catalogs: Catalogs) -> pd.DataFrame:
         & table["gpu"].isin(joined)
         & (table["message_bytes"] >= LEAST_BYTES)
     ]
-    link = rows["gpu"].map({name: gpu.link_gb_per_s * BYTES_PER_GB for name, gpu in gpus.items()})
+    link = rows["gpu"].map({name: (gpu.link_gb_per_s or np.nan) * BYTES_PER_GB for name, gpu in gpus.items()})
     rows = rows.assign(
         architecture=rows["gpu"].map({name: gpu.architecture for name, gpu in gpus.items()}),
         moved_s=rows["message_bytes"] / link,
