@@ -189,7 +189,14 @@ def physics(few: Catalogs) -> Physics:
     return Physics(few)
 
 
-@pytest.mark.parametrize(("requests_per_second", "speed"), CASES)
+TWIN = pytest.param(
+    3.0,
+    "accept",
+    marks=pytest.mark.xfail(strict=True, reason="the twin of what runs is not tried, though it tells of it"),
+)
+
+
+@pytest.mark.parametrize(("requests_per_second", "speed"), [*CASES, TWIN])
 def test_a_run_is_worth_what_brute_force_says(
     requests_per_second: float,
     speed: str,
