@@ -83,7 +83,11 @@ class Trials:
 
 
 def tried(prospects: Prospects) -> Trials:
-    """What the plan runs, then what else a plan would run were all of it measured at its best, again and again."""
+    """What the plan runs, then what else a plan would run were all of it measured at its best, again and again.
+
+    What no plan would run is not tried, though it may tell of what the plan runs on the same GPU. A run of that itself
+    tells more, at the load that is to be carried; that the twin's seems worth more is only the doubt that it leaves.
+    """
     trials, seen = Trials([]), set[Subject]()
     trials.untried = prospects.running
     try:
