@@ -7,6 +7,7 @@ OptimizerError
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -90,10 +91,21 @@ class VerificationFailed(OptimizerError):
 
 
 def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
-    """The nearest known names as a hint, or an empty string when nothing is near."""
-    folded = {candidate.casefold(): candidate for candidate in sorted(known)}
-    near = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.55)
-    return f"did you mean {', '.join(folded[match] for match in near)}?" if near else ""
+    """The nearest known names as a hint, or an empty string when nothing is near; before them those it says more than.
+
+    So `allowed_gpus` is told of `gpus`, which is spelled less like it than `max_gpus`.
+    """
+    asked, folded = name.casefold(), {candidate.casefold(): candidate for candidate in sorted(known)}
+    inside = [candidate for candidate in folded if _words(candidate) <= _words(asked)]
+    inside.sort(key=lambda candidate: -len(_words(candidate)))
+    near = difflib.get_close_matches(asked, folded, n=count, cutoff=0.55)
+    hints = list(dict.fromkeys(folded[each] for each in (*inside, *near)))[:count]
+    return f"did you mean {', '.join(hints)}?" if hints else ""
+
+
+def _words(name: str) -> set[str]:
+    """Those that a name is made of."""
+    return set(re.split(r"[-_ ./]+", name)) - {""}
 
 
 def file_error(path: Path, problem: str, *, line: int = 0, field: str = "", hint: str = "") -> InputError:

@@ -168,7 +168,8 @@ def _next(name: str, least: int, low: int, at_most: int, periods: int) -> int:
     """How many are asked for next, where there is no plan of fewer than `low` and one of `at_most`.
 
     Of configurations ever more beyond the least, as many again as there is no plan of, for a plan of few is mostly the
-    simplest; of those of a week one more each time. That there is no plan of so few is known much sooner than one found.
+    simplest; of those of a week one more each time. That there is no plan of so few is known much sooner than one is
+    found.
     """
     half, refuted = (low + at_most) // 2, low - least
     if name == "configurations":

@@ -38,6 +38,8 @@ PLAIN_WORDS = {
 }
 """What pydantic's errors mean to someone who has never heard of pydantic."""
 
+_WANTS_FIELDS, _MOST_TOLD = ("dict_type", "model_attributes_type", "model_type"), 8
+
 
 def find_scenario(name: str) -> Path:
     """The file of that path, or the shipped scenario of that name.
@@ -203,6 +205,9 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
             message = PLAIN_WORDS.get(kind, message)
             shown = "" if kind == "value_error" else f", not {_shown(detail.get('input'))}"
             problem = message[0].lower() + message[1:] + shown
+            # where few fields belong, it helps to know which
+            within = _fields_at(location, root) if kind in _WANTS_FIELDS else set()
+            hint = f"its fields: {', '.join(sorted(within))}" if 0 < len(within) <= _MOST_TOLD else ""
     return Finding(document.file, document.line(location), document.path(location), problem, hint)
 
 
