@@ -170,3 +170,24 @@ def test_moved_offers_are_those_of_the_choice(few: Catalogs) -> None:
     assert {(inquiry.market.offers[o].gpu, inquiry.market.offers[o].provider) for o in np.flatnonzero(moved)} == {
         ("l4", "aws")
     }
+
+
+@pytest.mark.parametrize(
+    ("kept_by", "field", "mended_by"),
+    [
+        ({"users_in": ["germany"]}, "users_in", {"users_in": ["germany"], "network_ms": {"*": 30}}),
+        ({"providers": {"allow": ["lambda"]}}, "providers", {"providers": {"allow": ["lambda", "verda"]}}),
+        ({"countries": {"deny": ["fi"]}}, "countries", {}),
+    ],
+)
+def test_what_no_replica_may_stand_on_says_which_field_keeps_it_away(
+    few: Catalogs, kept_by: dict[str, object], field: str, mended_by: dict[str, object]
+) -> None:
+    (chat,) = SCENARIO["workloads"]
+    scenario = Scenario.model_validate({**SCENARIO, "workloads": [{**chat, **kept_by}]})  # type: ignore[dict-item]
+    answer = why_not(scenario, few, Choice(provider="verda"))
+    assert answer.verdict == "fails"
+    assert [each.requirement for each in answer.shortfalls] == [f"workloads[chat].{field}"]
+    assert "verda" in answer.shortfalls[0].text
+    mended = Scenario.model_validate({**SCENARIO, "workloads": [{**chat, **mended_by}]})  # type: ignore[dict-item]
+    assert why_not(mended, few, Choice(provider="verda")).monthly_cost_usd is not None

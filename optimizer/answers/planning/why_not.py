@@ -29,7 +29,7 @@ from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
 from optimizer.plan.record.fields import Figure, Usd
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
-from optimizer.plan.variants.shortfalls import Shortfall, shortfalls
+from optimizer.plan.variants.shortfalls import Shortfall, out_of_reach, shortfalls
 
 SCHEMA_VERSION: Final = 1
 SHARE_OF_EACH_PLAN: Final = 0.4
@@ -119,7 +119,7 @@ def why_not(
     proposal = forced(inquiry, choice)
     begin("comparing")
     if proposal is None:
-        return _told(inquiry, choice, chosen, None, summary=_not_offered(choice, inquiry), verdict="not_offered")
+        return _not_to_be_had(inquiry, choice, chosen)
     proposed = _bought(solved(proposal))
     inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
     if proposed is None:
@@ -234,6 +234,16 @@ def _ways(proposal: Inquiry, failed: Sequence[str]) -> Iterator[WayOut]:
     missed = [item for item in items if item.field.startswith(tuple(failed))]
     if not found and missed and plan_without(proposal, missed) is not None:
         yield from together(proposal, missed)
+
+
+def _not_to_be_had(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None) -> WhyNot:
+    """No configuration on any offer of the choice: what keeps workloads from them, or what there is none of."""
+    kept = out_of_reach(inquiry, choice)
+    if not kept:
+        return _told(inquiry, choice, chosen, None, summary=_not_offered(choice, inquiry), verdict="not_offered")
+    named = ", ".join(dict.fromkeys(item.requirement for item in kept))
+    summary = f"{choice.words()}: no plan meets {inquiry.scenario.name}, it fails {named}"
+    return _told(inquiry, choice, chosen, None, summary=summary, verdict="fails", failed=kept)
 
 
 def _not_offered(choice: Choice, inquiry: Inquiry) -> str:

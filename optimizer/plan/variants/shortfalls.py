@@ -11,9 +11,11 @@ from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.requirements.stated import shown
 from optimizer.inputs.scenario.scenario import Policy
+from optimizer.performance.candidates.network import fits_of
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
+from optimizer.performance.market.market import permitted
 from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
@@ -55,13 +57,64 @@ class Closest:
 
 
 def shortfalls(inquiry: Inquiry, choice: Choice) -> list[Shortfall]:
-    """Everything that the closest candidate of each workload fails."""
-    found = []
+    """Everything that the closest candidate of each workload fails, or what keeps it from having any."""
+    found = list[Shortfall]()
     for options in inquiry.options:
         closest = _closest(inquiry, choice, options)
-        if closest is not None:
+        if closest is None:
+            found += _out_of_reach(inquiry, choice, options)
+        else:
             found += [*_of_configuration(closest, inquiry.catalogs), *_of_offer(inquiry, closest)]
     return found
+
+
+def out_of_reach(inquiry: Inquiry, choice: Choice) -> list[Shortfall]:
+    """What keeps workloads from every offer of the choice that could hold one of their configurations."""
+    found = ((options, _closest(inquiry, choice, options)) for options in inquiry.options)
+    return [each for options, closest in found if closest is None for each in _out_of_reach(inquiry, choice, options)]
+
+
+def _out_of_reach(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Iterator[Shortfall]:
+    """What the policy holds against the offer that fails the least of it, and the workload's own lists, or that nobody
+    knows how far away any of them is."""
+    workload, market, rows = options.workload, inquiry.market, np.flatnonzero(rows_of(choice, options))
+    kinds = [options.kinds[kind]._replace(network_ms=0.0) for kind in np.unique(options.kind[rows]).tolist()]
+    holds = fits_of(kinds, market, np.zeros(len(market.offers))).any(axis=0) if kinds else np.zeros(0, np.bool_)
+    here = np.flatnonzero(offers_of(choice, market) & holds) if kinds else np.zeros(0, np.int64)
+    if not len(here):
+        return
+    permitted_here = here[permitted(workload, market)[here]]
+    homes = permitted_here if len(permitted_here) else here
+    usd, faults = market.price_usd_per_hour[homes] / market.gpu_count[homes], market.failed[homes].sum(axis=1)
+    home = int(homes[np.lexsort((usd, faults))[0]])
+    offer = market.offers[home]
+    yield from _of_offer(inquiry, Closest(options, rows, int(rows[0]), offer, market.failed[home]))
+    if len(permitted_here):
+        users = ", ".join(workload.users_in) or "users"
+        far = f"how far {offer.provider} {offer.region} is from {users} is not known; network_ms says it where you know"
+        kept = {"users_in" if workload.users_in else "network_ms": far}
+    else:
+        place = inquiry.catalogs.terms.place(offer.provider, offer.region)
+        permits = {
+            "providers": workload.providers.permits(offer.provider),
+            "regions": workload.regions.permits(offer.region),
+            "countries": workload.countries.permits(*place) if place else not workload.countries.restricts,
+        }
+        where = f"{offer.provider} {offer.region}"
+        kept = {name: f"its {name} do not permit {where}" for name, permits_it in permits.items() if not permits_it}
+    for field, text in kept.items():
+        yield Shortfall(
+            workload=workload.name,
+            criterion=field,
+            requirement=f"workloads[{workload.name}].{field}",
+            candidate=offer.id,
+            value=None,
+            limit=None,
+            unit="",
+            failing=len(rows),
+            considered=len(rows),
+            text=f"{workload.name}: {text}",
+        )
 
 
 def _closest(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Closest | None:
