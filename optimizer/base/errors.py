@@ -91,15 +91,20 @@ class VerificationFailed(OptimizerError):
 
 
 def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
-    """The nearest known names as a hint, or an empty string when nothing is near; before them those it says more than.
+    """The nearest known names as a hint, or an empty string when nothing is near.
 
-    So `allowed_gpus` is told of `gpus`, which is spelled less like it than `max_gpus`.
+    Before those that are spelled like it come those that it says more than, and those that say more: `allowed_gpus` is
+    told of `gpus` and `a100` of `a100-80-sxm`, though `max_gpus` and `a10` are nearer by letters.
     """
     asked, folded = name.casefold(), {candidate.casefold(): candidate for candidate in sorted(known)}
-    inside = [candidate for candidate in folded if _words(candidate) <= _words(asked)]
-    inside.sort(key=lambda candidate: -len(_words(candidate)))
-    near = difflib.get_close_matches(asked, folded, n=count, cutoff=0.55)
-    hints = list(dict.fromkeys(folded[each] for each in (*inside, *near)))[:count]
+    near = difflib.get_close_matches(asked, folded, n=max(len(folded), 1), cutoff=0.55)
+    nearest_first = list(dict.fromkeys((*near, *folded)))
+    words = {candidate: _words(candidate) for candidate in folded}
+    inside = sorted(
+        (each for each in nearest_first if words[each] <= _words(asked)), key=lambda each: -len(words[each])
+    )
+    around = [each for each in nearest_first if words[each] > _words(asked)]
+    hints = list(dict.fromkeys(folded[each] for each in (*inside, *around, *near)))[:count]
     return f"did you mean {', '.join(hints)}?" if hints else ""
 
 
