@@ -154,7 +154,7 @@ def search_simplest(
                 low = most + 1
             else:
                 break
-            most = _next(name, least, low, at_most, within.traffic.periods)
+            most = _next(name, least, low, at_most, within.traffic.periods, only_least=most == least)
         asked = _held_to(asked, name, at_most)
     if found is None or found.result.incumbent is None:
         return Simplest(None, proven)
@@ -164,17 +164,17 @@ def search_simplest(
     return Simplest(plan.for_whole(part, problem), proven)
 
 
-def _next(name: str, least: int, low: int, at_most: int, periods: int) -> int:
+def _next(name: str, least: int, low: int, at_most: int, periods: int, *, only_least: bool) -> int:
     """How many are asked for next, where there is no plan of fewer than `low` and one of `at_most`.
 
     Of configurations ever more beyond the least, as many again as there is no plan of, for a plan of few is mostly the
     simplest; of those of a week one more each time. That there is no plan of so few is known much sooner than one is
     found.
     """
-    half, refuted = (low + at_most) // 2, low - least
+    half = (low + at_most) // 2
     if name == "configurations":
-        return low if periods > 1 else min(half, low + refuted - 1)
-    return at_most - 1 if refuted == 1 and name in FEWEST_OR_HARDLY_FEWER else half
+        return low if periods > 1 else min(half, low + (low - least) - 1)
+    return at_most - 1 if only_least and name in FEWEST_OR_HARDLY_FEWER else half
 
 
 def _fewer(within: Problem, asked: Problem, name: str, most: int, state: SearchState) -> LaidOut:

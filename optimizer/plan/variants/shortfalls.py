@@ -15,7 +15,7 @@ from optimizer.performance.candidates.network import fits_of
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA, Criterion
-from optimizer.performance.market.market import permitted
+from optimizer.performance.market.market import Market, permitted
 from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import not_measured
@@ -75,46 +75,61 @@ def out_of_reach(inquiry: Inquiry, choice: Choice) -> list[Shortfall]:
 
 
 def _out_of_reach(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Iterator[Shortfall]:
-    """What the policy holds against the offer that fails the least of it, and the workload's own lists, or that nobody
-    knows how far away any of them is."""
-    workload, market, rows = options.workload, inquiry.market, np.flatnonzero(rows_of(choice, options))
-    kinds = [options.kinds[kind]._replace(network_ms=0.0) for kind in np.unique(options.kind[rows]).tolist()]
-    holds = fits_of(kinds, market, np.zeros(len(market.offers))).any(axis=0) if kinds else np.zeros(0, np.bool_)
-    here = np.flatnonzero(offers_of(choice, market) & holds) if kinds else np.zeros(0, np.int64)
+    """What the policy holds against the offer that fails the least of it, and what keeps the workload from there."""
+    market, rows = inquiry.market, np.flatnonzero(rows_of(choice, options))
+    if not len(rows):
+        return
+    here = np.flatnonzero(offers_of(choice, market) & _holds(options, rows, market))
     if not len(here):
         return
-    permitted_here = here[permitted(workload, market)[here]]
+    permitted_here = here[permitted(options.workload, market)[here]]
     homes = permitted_here if len(permitted_here) else here
     usd, faults = market.price_usd_per_hour[homes] / market.gpu_count[homes], market.failed[homes].sum(axis=1)
     home = int(homes[np.lexsort((usd, faults))[0]])
     offer = market.offers[home]
     yield from _of_offer(inquiry, Closest(options, rows, int(rows[0]), offer, market.failed[home]))
-    if len(permitted_here):
-        users = ", ".join(workload.users_in) or "users"
-        far = f"how far {offer.provider} {offer.region} is from {users} is not known; network_ms says it where you know"
-        kept = {"users_in" if workload.users_in else "network_ms": far}
-    else:
-        place = inquiry.catalogs.terms.place(offer.provider, offer.region)
-        permits = {
-            "providers": workload.providers.permits(offer.provider),
-            "regions": workload.regions.permits(offer.region),
-            "countries": workload.countries.permits(*place) if place else not workload.countries.restricts,
-        }
-        where = f"{offer.provider} {offer.region}"
-        kept = {name: f"its {name} do not permit {where}" for name, permits_it in permits.items() if not permits_it}
-    for field, text in kept.items():
+    # what is permitted and yet out of reach is so because nobody knows how far away it is
+    far = len(permitted_here) > 0
+    for field, text in (_distance(options, offer) if far else _own_lists(inquiry, options, offer)).items():
         yield Shortfall(
-            workload=workload.name,
+            workload=options.workload.name,
             criterion=field,
-            requirement=f"workloads[{workload.name}].{field}",
+            requirement=f"workloads[{options.workload.name}].{field}",
             candidate=offer.id,
             value=None,
             limit=None,
             unit="",
             failing=len(rows),
             considered=len(rows),
-            text=f"{workload.name}: {text}",
+            text=f"{options.workload.name}: {text}",
         )
+
+
+def _holds(options: WorkloadOptions, rows: Ints, market: Market) -> Flags:
+    """(O,) whether an instance can hold a replica of one of these configurations, however far away it stands."""
+    kinds = [options.kinds[kind]._replace(network_ms=0.0) for kind in np.unique(options.kind[rows]).tolist()]
+    holds: Flags = fits_of(kinds, market, np.zeros(len(market.offers))).any(axis=0)
+    return holds
+
+
+def _distance(options: WorkloadOptions, offer: Offer) -> dict[str, str]:
+    """By field: that nobody knows how far an offer is from where users are said to be."""
+    users_in = options.workload.users_in
+    users = ", ".join(users_in) or "users"
+    far = f"how far {offer.provider} {offer.region} is from {users} is not known; network_ms says it where you know"
+    return {"users_in" if users_in else "network_ms": far}
+
+
+def _own_lists(inquiry: Inquiry, options: WorkloadOptions, offer: Offer) -> dict[str, str]:
+    """By field: the workload's own lists that do not permit an offer."""
+    workload, place = options.workload, inquiry.catalogs.terms.place(offer.provider, offer.region)
+    permits = {
+        "providers": workload.providers.permits(offer.provider),
+        "regions": workload.regions.permits(offer.region),
+        "countries": workload.countries.permits(*place) if place else not workload.countries.restricts,
+    }
+    where = f"{offer.provider} {offer.region}"
+    return {field: f"its {field} do not permit {where}" for field, permitted_by in permits.items() if not permitted_by}
 
 
 def _closest(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Closest | None:
