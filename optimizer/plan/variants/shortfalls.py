@@ -108,7 +108,7 @@ def _out_of_reach(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) ->
 def _holds(options: WorkloadOptions, rows: Ints, market: Market) -> Flags:
     """(O,) whether an instance can hold a replica of one of these configurations, however far away it stands."""
     kinds = [options.kinds[kind]._replace(network_ms=0.0) for kind in np.unique(options.kind[rows]).tolist()]
-    holds: Flags = fits_of(kinds, market, np.zeros(len(market.offers))).any(axis=0)
+    holds: Flags = np.any(fits_of(kinds, market, np.zeros(len(market.offers))), axis=0)
     return holds
 
 
