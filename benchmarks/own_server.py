@@ -78,8 +78,8 @@ Why
 ## What they say of the model
 
 - *Waiting under open arrivals is right* on the H200: of the dense model, TTFT's mean is predicted 13 % low to 8 % high
-  at three rates, its p95 3 to 8 % low. On the H100, whose host was slower, both are low by a third to a half.
-- *A step of the dense model is too slow* in closed loops, by 13 to 14 % with one sequence, 22 to 26 % with more, on
+  at three rates, its p95 3 to 8 % low. On the H100 both are low by a third to a half.
+- *A step of the dense model is too slow* in closed loops, by 13 to 14 % with one sequence, 23 to 26 % with more, on
   both cards. One step took 4.89 ms on the H200; its 32 layers take 148 µs each by themselves ([layers](layers.md)), and
   the head's product the rest. So nothing is left for what a host does between steps: releases since 0.14 schedule the
   next step while the last one runs.

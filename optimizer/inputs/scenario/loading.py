@@ -38,7 +38,11 @@ PLAIN_WORDS = {
 }
 """What pydantic's errors mean to someone who has never heard of pydantic."""
 
-_WANTS_FIELDS, _MOST_TOLD = ("dict_type", "model_attributes_type", "model_type"), 8
+_WANTS_FIELDS = ("dict_type", "model_attributes_type", "model_type")
+"""Errors of who wrote something else where a record belongs."""
+
+_MOST_TOLD = 8
+"""Fields of a record up to which they are all named."""
 
 
 def find_scenario(name: str) -> Path:
