@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from optimizer.inputs.importing.load_results.loads import load_of as load_of
     from optimizer.inputs.measurements import deployments_of as deployments_of
     from optimizer.inputs.measurements import load_measurements as load_measurements
+    from optimizer.inputs.measurements import unreadable as unreadable
     from optimizer.inputs.scenario.loading import ScenarioFile as ScenarioFile
     from optimizer.inputs.scenario.loading import find_scenario as find_scenario
     from optimizer.inputs.scenario.loading import load_scenario_file as load_scenario_file

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,16 @@ PUBLISHED: Final[Mapping[str, tuple[str, ...]]] = {
     "throughput": ("output_tok_s",),
 }
 """The columns that hold a metric, best first."""
+
+HEADING_LINES: Final = 2
+"""Line of a file's first row: numbered from 1, behind the headings."""
+
+MOST_TIMES: Final = 50.0
+"""Further off a prediction than this no measurement is: a unit was mistaken, or a column."""
+
+IN_UNITS: Final = "latencies are in ms, throughput in output tokens/s of the whole deployment"
+
+MEND: Final = "mend it, or leave it blank"
 
 
 def load_measurements(path: Path) -> pd.DataFrame:
@@ -64,6 +74,34 @@ def observed(frame: pd.DataFrame) -> dict[str, Floats]:
         found[metric] = np.where(_text(frame, f"exclude_{metric}") == "", value, np.nan)
     found["ttft"][_text(frame, "load_type") == "offline"] = np.nan
     return found
+
+
+class UnreadCell(NamedTuple):
+    """A cell that should hold a latency or a throughput and holds neither: words, a negative or an infinite number."""
+
+    row: int
+    column: str
+    text: str
+
+
+def unread_cells(frame: pd.DataFrame) -> list[UnreadCell]:
+    """Those of a table; blank, `nan` and 0 stand for what was not measured."""
+    found = []
+    for column in (name for names in PUBLISHED.values() for name in names if name in frame.columns):
+        text = frame[column].str.strip()
+        value = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64)
+        blank = text.str.casefold().isin(("", "nan")).to_numpy()
+        wrong = np.flatnonzero(~blank & ~(np.isfinite(value) & (value >= 0)))
+        found += [UnreadCell(row, column, text.iloc[row]) for row in wrong.tolist()]
+    return found
+
+
+def unreadable(frame: pd.DataFrame, file: str) -> list[Finding]:
+    """The same as findings in the file that they stand in."""
+    return [
+        Finding(file, cell.row + HEADING_LINES, cell.column, f"'{cell.text}' is no latency or throughput", MEND)
+        for cell in unread_cells(frame)
+    ]
 
 
 def ttft_statistic(frame: pd.DataFrame) -> Names:

@@ -158,3 +158,24 @@ def test_the_shipped_calibration_agrees_with_the_shipped_measurements(catalogs: 
     assert found.predicted / found.rows > 0.95
     medians = {each.metric: each.median_percent for each in found.tables[0].rows if each.label == "all"}
     assert np.array([medians[name] for name in ("tpot", "ttft", "throughput")]) == pytest.approx([0, 0, 0], abs=25)
+
+
+def test_cells_that_are_no_figure_are_told_and_not_read(catalogs: Catalogs, measured: Callable[..., Path]) -> None:
+    found = validate(load_measurements(measured(row(), row(mean="abc", tpot=-5), row(rate="nan"))), catalogs)
+    assert [(each.what.split(":")[0], each.figures) for each in found.doubtful] == [
+        ("tpot_ms_mean", 1),
+        ("ttft_ms_mean", 1),
+    ]
+    assert "line 3: 'abc'" in found.doubtful[1].what
+
+
+def test_a_column_of_another_name_is_told(catalogs: Catalogs, measured: Callable[..., Path]) -> None:
+    headings = HEADINGS.replace("ttft_ms_mean,ttft_ms_p50", "ttft_ms,ttft_ms_p99")
+    found = validate(load_measurements(measured(row(), headings=headings)), catalogs)
+    assert [each.what for each in found.doubtful] == ["ttft_ms: not read, ttft is ttft_ms_p50 or ttft_ms_mean"]
+
+
+def test_seconds_for_milliseconds_are_told(catalogs: Catalogs, measured: Callable[..., Path]) -> None:
+    found = validate(load_measurements(measured(row(mean=0.06, tpot=0.008))), catalogs)
+    assert [each.what.split(":")[0] for each in found.doubtful] == ["tpot", "ttft"]
+    assert all("latencies are in ms" in each.what for each in found.doubtful)

@@ -12,7 +12,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import PUBLISHED, deployments_of, observed
+from optimizer.inputs.measurements import HEADING_LINES, IN_UNITS, MOST_TIMES, deployments_of, observed, unreadable
 from optimizer.inputs.metrics import METRICS
 from optimizer.inputs.open_loop import shortfall_tolerance
 from optimizer.performance.fit.cross_validation import load_classes
@@ -25,12 +25,6 @@ from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.eras import era_of
 from optimizer.performance.uncertainty.intervals import REPEAT_NOISE
 from optimizer.performance.uncertainty.likeness import Strata
-
-HEADING_LINES: Final = 2
-"""Line of a file's first row: numbered from 1, behind the headings."""
-
-MOST_TIMES: Final = 50.0
-"""Further off than this no measurement is: a unit was mistaken, or a column."""
 
 CLOCK: Final = "request_rate"
 AS_OFFERED: Final = "what arrives by the clock is served as it arrives"
@@ -75,7 +69,8 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
         InputError: figures that are none, rows that cannot be predicted, runs of one point that contradict each other,
             nothing to use.
     """
-    _refuse_unreadable(frame, file)
+    if wrong := unreadable(frame, file):
+        raise InputError(wrong)
     frame = frame.assign(exclude_throughput=_excluded(frame))
     line = np.arange(len(frame)) + HEADING_LINES
     left_out = _left_out(frame, catalogs, file)
@@ -108,24 +103,6 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
         left_out=told,
         remarks=tuple(_remarks(fitted.table, fitted.rows, catalogs)),
     )
-
-
-def _refuse_unreadable(frame: pd.DataFrame, file: str) -> None:
-    """Latencies and throughputs that are no such thing; blank, `nan` and 0 stand for what was not measured.
-
-    Raises:
-        InputError: words, negative and infinite numbers.
-    """
-    findings = []
-    for column in (name for names in PUBLISHED.values() for name in names if name in frame.columns):
-        text, value = frame[column].str.strip(), _numbers(frame, column)
-        blank = text.str.casefold().isin(("", "nan")).to_numpy()
-        wrong = ~blank & ~(np.isfinite(value) & (value >= 0))
-        for at in np.flatnonzero(wrong).tolist():
-            problem = f"'{text.iloc[at]}' is no latency or throughput"
-            findings.append(Finding(file, at + HEADING_LINES, column, problem, "mend it, or leave it blank"))
-    if findings:
-        raise InputError(findings)
 
 
 def _excluded(frame: pd.DataFrame) -> Names:
@@ -178,14 +155,13 @@ def _refuse_slips(errors: Floats, file: str, lines: Ints) -> None:
     """
     metrics, rows = np.nonzero(np.abs(errors) > np.log(MOST_TIMES))
     if len(rows):
-        hint = "latencies are in ms, throughput in output tokens/s of the whole deployment"
         raise InputError(
             Finding(
                 file,
                 int(lines[row]),
                 METRICS[at],
                 f"is {figure(float(np.exp(errors[at, row])))} times the prediction",
-                hint,
+                IN_UNITS,
             )
             for at, row in zip(metrics, rows, strict=True)
         )

@@ -1,6 +1,7 @@
 """How far predictions are from measurements: errors by metric and by what was measured, groups weighted equally."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final
 
 import numpy as np
@@ -11,7 +12,16 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.measurements import deployments_of, groups, observed
+from optimizer.inputs.measurements import (
+    HEADING_LINES,
+    IN_UNITS,
+    MOST_TIMES,
+    PUBLISHED,
+    deployments_of,
+    groups,
+    observed,
+    unread_cells,
+)
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.measured.rows import text_column
@@ -70,6 +80,13 @@ class Refused(Strict):
     rows: int
 
 
+class Doubtful(Strict):
+    """Measured figures that were not read, or that no prediction explains."""
+
+    what: str
+    figures: int
+
+
 class Validation(Strict):
     """Predictions held against measurements."""
 
@@ -77,6 +94,7 @@ class Validation(Strict):
     rows: int
     predicted: int
     unsupported: tuple[Refused, ...]
+    doubtful: tuple[Doubtful, ...] = ()
     tables: tuple[ErrorTable, ...]
     worst_groups: tuple[ErrorRow, ...]
 
@@ -109,9 +127,33 @@ def judged(predicted: pd.DataFrame, points: pd.DataFrame, by: Sequence[str] = DE
         rows=len(predicted),
         predicted=int((~refused).sum()),
         unsupported=tuple(Refused(reason=str(reason), rows=int(count)) for reason, count in ordered),
+        doubtful=(*_not_read(predicted), *_mistaken(points)),
         tables=tuple(error_table(points, dimension) for dimension in by),
         worst_groups=worst_groups(points),
     )
+
+
+def _not_read(frame: pd.DataFrame) -> Iterator[Doubtful]:
+    """Cells that are no figure, by column, and columns that look like those of a metric of which there is none."""
+    cells = unread_cells(frame)
+    for column, count in Counter(cell.column for cell in cells).items():
+        first = next(cell for cell in cells if cell.column == column)
+        where = f"the first in line {first.row + HEADING_LINES}: '{first.text}'"
+        yield Doubtful(what=f"{column}: no latency or throughput, not read, {where}", figures=count)
+    for metric, columns in PUBLISHED.items():
+        if set(columns) & set(frame.columns):
+            continue
+        for name in sorted(each for each in frame.columns if each.casefold().startswith(columns[-1].split("_")[0])):
+            if count := int(np.isfinite(numbers(frame, name)).sum()):
+                yield Doubtful(what=f"{name}: not read, {metric} is {' or '.join(columns)}", figures=count)
+
+
+def _mistaken(points: pd.DataFrame) -> Iterator[Doubtful]:
+    """Figures that are further off than any measurement is, by metric."""
+    off = points[np.abs(points["log_error"].to_numpy(float)) > np.log(MOST_TIMES)]
+    for metric, count in off["metric"].value_counts().sort_index().items():
+        what = f"{metric}: more than {exactly(MOST_TIMES)} times off what is predicted: {IN_UNITS}"
+        yield Doubtful(what=what, figures=int(count))
 
 
 def check_dimensions(by: Sequence[str]) -> None:

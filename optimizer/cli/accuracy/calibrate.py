@@ -69,6 +69,8 @@ def calibrate(
         problem = "give either a file of measurements or --own with one"
         raise InputError([Finding("calibrate", 0, "--own", problem)])
     frame, known = calls.load_measurements(measurements), calls.load_catalogs(catalogs)
+    if wrong := calls.unreadable(frame, str(measurements)):
+        raise InputError(wrong)
     data = _data(measurements)
     # a calibration may take the place of the one that it started from
     renewed = catalogs is not None and output.resolve() == (catalogs / CALIBRATION).resolve()

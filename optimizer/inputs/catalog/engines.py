@@ -57,6 +57,10 @@ class Engine(Strict):
     as_of: date
     note: str = ""
 
+    def runs(self, architecture: str, precision: str) -> bool:
+        """Whether its documentation has weights of that precision on GPUs of that architecture."""
+        return architecture in self.architectures and precision in self.schemes
+
 
 class EngineDefault(Strict):
     """One setting that an engine starts with on some GPUs or in older releases, instead of what its row says."""

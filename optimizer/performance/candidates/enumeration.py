@@ -194,5 +194,4 @@ def _link_known(catalogs: Catalogs, gpu: str, link: Link | None, gb_per_s: float
 
 
 def _engine_runs(catalogs: Catalogs, engine: str, gpu: str, precision: str) -> bool:
-    found = catalogs.engines[engine]
-    return catalogs.gpus[gpu].architecture in found.architectures and precision in found.schemes
+    return catalogs.engines[engine].runs(catalogs.gpus[gpu].architecture, precision)

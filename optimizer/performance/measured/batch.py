@@ -15,6 +15,7 @@ from optimizer.performance.measured.loads import SMALL
 from optimizer.performance.measured.measured import measured
 from optimizer.performance.measured.own import OwnPredictions
 from optimizer.performance.measured.rows import DeploymentTable, given_or, read_table
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, calibration_of
 from optimizer.performance.uncertainty.evidence import (
     AUTHOR,
@@ -48,6 +49,10 @@ OVERLOADED: Final = (
     "overload: more requests arrive than can be served; latencies are those at the edge of the capacity, and rise "
     "for as long as it lasts"
 )
+
+UNHEARD_OF: Final = "by its documentation this engine does not run this precision on this GPU: a plan never has it"
+
+TOO_LONG: Final = "prompt and answer exceed the model's context: an engine takes them only where it is told to"
 
 BY_CHANCE: Final = NormalDist().inv_cdf((1 + COVERAGE) / 2)
 """Standard deviations within which so many of all intervals hold."""
@@ -98,10 +103,13 @@ def _predicted(
     missing = _missing(table, rows, catalogs, foreign=foreign)
     own = OwnPredictions.of(table, rows, catalogs)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
-    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration)
+    unheard_of = _unheard_of(table, rows, catalogs)
+    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration) | unheard_of
     source = np.where(guessed, "estimated", "calibrated").astype(object)
     known = own.measured if seen is None else seen.rows | own.measured
     columns: dict[str, Names] = {"pred_source": np.where(known, "measured", source)}
+    table.remark(table.column(rows, unheard_of, False), UNHEARD_OF)
+    table.remark(table.column(rows, _too_long(found), False), TOO_LONG)
     values, loads, utilization = _values(found, table, rows, own)
     around = _Intervals(calibration, loads, table.names["engine"][rows], missing, guessed, own, foreign)
     output_tokens = table.numbers["output_tokens"][rows]
@@ -193,6 +201,21 @@ def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, foreign:
     slow = host_linked(catalogs, names["gpu"], table.layout["tp"][rows])
     everywhere = {HOST_LINK: slow, AUTHOR: np.full(len(rows), foreign)}
     return with_everywhere(unseen(catalogs, named_pairs(catalogs, **names)), **everywhere)
+
+
+def _unheard_of(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> Flags:
+    """Whether no documentation says that each predictable row's engine runs its precision on its GPU."""
+    kinds = Categorical.of(
+        list(zip(*(table.names[name][rows] for name in ("engine", "gpu", "precision")), strict=True))
+    )
+    return ~kinds.passing(lambda kind: catalogs.engines[kind[0]].runs(catalogs.gpus[kind[1]].architecture, kind[2]))
+
+
+def _too_long(found: Deployments) -> Flags:
+    """Whether the requests of each row exceed the context of its model, (n,)."""
+    whole = found.demand.new_tokens + found.demand.cached_tokens + found.demand.output_tokens
+    longer: Flags = whole[:, 0] > found.setup.network.max_context
+    return longer
 
 
 def _guessed_stages(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> Flags:

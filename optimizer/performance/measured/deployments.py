@@ -149,9 +149,11 @@ def deliver(found: Deployments) -> Delivered:
 def _loaded(load: str, replica: ReplicaModel, part: Deployments) -> Delivered:
     constants = part.setup.constants
     if load == "concurrency":
-        clients = np.maximum(part.value, 1.0)
+        # no client without a request
+        clients = np.maximum(np.fmin(part.value, part.requests), 1.0)
         usual = np.minimum(clients * constants["requests_per_client"], constants["requests_per_run"])
-        return closed_loop(replica, clients, np.maximum(given_or(part.requests, usual), clients))
+        sent = np.maximum(given_or(part.requests, np.inf), clients)
+        return closed_loop(replica, clients, sent, np.maximum(usual, clients))
     if load == "request_rate":
         return open_loop(replica, part.value, given_or(part.requests, np.inf))
     if load == "static_batch":

@@ -13,9 +13,9 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.largest import largest
 from optimizer.performance.candidates.predict import max_others
-from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, served_speed
+from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, prompt_wait, served_speed
 from optimizer.performance.physics.replica_model import ReplicaModel, prefill_per_prompt, rate_at
-from optimizer.performance.physics.steady_state import admission_steps, at_concurrency, spread_of_tpot
+from optimizer.performance.physics.steady_state import admission_steps, at_concurrency, longest_step, spread_of_tpot
 from optimizer.performance.physics.step import launched_seconds, prefill_seconds
 
 _ROUNDS = 8
@@ -48,36 +48,86 @@ class _Cycle(NamedTuple):
     first_token: Floats
     tpot: Floats
     total: Floats
+    decoding: Floats
+    """Sequences that decode, on average."""
 
 
-def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats) -> Delivered:
-    """`clients` (n,) requests in flight at any time, `requests` (n,) sent in all.
+def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats, usual_requests: Floats) -> Delivered:
+    """`clients` (n,) requests in flight at any time, `requests` (n,) sent in all, no fewer; infinite where nobody says.
 
-    A sequence shares steps with those that decode and waits for the prefills of the others; clients beyond the
-    places wait in line. The first wave arrives at once and weighs clients/requests in the mean TTFT.
+    A sequence shares steps with those that decode and waits for the prefills of the others, one of each in a cycle,
+    before its own or while it decodes; clients beyond the places wait in line. The first wave arrives at once and
+    weighs clients/requests in the mean TTFT, of `usual_requests` (n,) where nobody says how many there were; who has no
+    place then waits as long as in the steady state.
     """
     constants = replica.setup.constants
+    of_run = np.where(np.isfinite(requests), requests, usual_requests)
     resident = np.minimum(clients, np.maximum(replica.places, 1.0))
     others = (resident - 1) / resident
     cycle = _cycle(replica, resident)
     decoding = _tokens_after_first(replica) * cycle.tpot
     # what prompts wait for each other: in the steady state, and in the first wave
     load = np.minimum(resident * cycle.prefill / cycle.total, constants["prefill_load_limit"])
-    queue = constants["prefill_queue_factor"] * replica.mean_prefill * load / (1 - load) * others
     wave = resident * cycle.prefill * others
-    # what clients without a place wait for one
-    start = cycle.first_token + queue
-    in_line = np.maximum(clients - resident, 0.0) * (start + decoding) / resident
-    median = start + constants["prefill_wave_median_share"] * wave + in_line
-    mean = median + constants["prefill_wave_mean_share"] * wave * np.minimum(clients / requests, 1.0)
-    rate = clients / (mean + decoding)
-    # the last requests of the first wave are among the latest of a run
-    p95, p99 = (
-        np.maximum(median + np.clip(1 - (1 - QUANTILES[name]) * requests / clients, 0.0, 1.0) * wave, mean)
-        for name in ("p95", "p99")
+    queue = constants["prefill_queue_factor"] * replica.mean_prefill * load / (1 - load) * others
+    queue = np.minimum(queue, np.maximum(resident - cycle.decoding, 0.0) * cycle.prefill * others)
+    usual = np.minimum(queue + constants["prefill_wave_median_share"] * wave, wave)
+    of_all = np.minimum(usual + constants["prefill_wave_mean_share"] * wave * clients / of_run, wave)
+    line = _LineForPlaces(clients, resident, requests, (cycle.first_token + queue + decoding) / resident)
+    median, mean = cycle.first_token + usual + line.waited(0.5), cycle.first_token + of_all + line.mean
+    rate = clients / (cycle.first_token + of_all + line.longest + decoding)
+    latest = dict[str, Floats]()
+    for name, longer in _waits_beyond_median(replica, resident, others * rate, cycle).items():
+        # the last requests of the first wave are among the latest of a run
+        of_wave = np.clip(1 - (1 - QUANTILES[name]) * of_run / clients, 0.0, 1.0) * wave
+        waited = np.minimum(usual + np.maximum(of_wave, longer), wave) + line.waited(QUANTILES[name])
+        latest[name] = np.maximum(cycle.first_token + waited, mean)
+    deviation = spread_of_tpot(replica, others * rate, cycle.prefill, cycle.tpot)
+    longest = np.maximum(longest_step(replica, replica.steps.decode(resident).total, cycle.prefill), cycle.tpot)
+    tpot_p95 = np.minimum(cycle.tpot + normal_deviation("p95") * deviation, longest)
+    return Delivered(mean, median, latest["p95"], latest["p99"], cycle.tpot, tpot_p95, rate, _by_no_clock(clients))
+
+
+class _LineForPlaces(NamedTuple):
+    """Clients of whom `resident` have a place, which is free again every `turn` seconds; (n,).
+
+    The first wave's stand in line one behind the other, whoever comes later behind all that have no place.
+    """
+
+    clients: Floats
+    resident: Floats
+    requests: Floats
+    turn: Floats
+
+    @property
+    def longest(self) -> Floats:
+        """Seconds, of whoever comes after the first wave."""
+        return (self.clients - self.resident) * self.turn
+
+    @property
+    def mean(self) -> Floats:
+        """Seconds, over all requests of the run."""
+        return self.longest * (1 - (self.clients + self.resident) / (2 * self.requests))
+
+    def waited(self, share: float) -> Floats:
+        """Seconds that this share of the run's requests waits at most."""
+        return np.clip(share * self.requests - self.resident, 0.0, self.clients - self.resident) * self.turn
+
+
+def _waits_beyond_median(
+    replica: ReplicaModel, resident: Floats, rate_per_s: Floats, cycle: _Cycle
+) -> dict[str, Floats]:
+    """By percentile what a prompt waits longer for those of others than the median one, (n,) seconds: as long as beside
+    prompts that come by themselves as often."""
+    wait = prompt_wait(
+        rate_per_s,
+        cycle.prefill,
+        replica.steps.decode(resident).total,
+        in_a_step=np.maximum(replica.setup.layout.max_batched_tokens - resident, 1.0) / replica.demand.mean_new,
+        squared_variation=replica.prefill_variation,
+        of_arrivals=np.ones_like(resident),
     )
-    tpot_p95 = cycle.tpot + normal_deviation("p95") * spread_of_tpot(replica, rate, cycle.prefill, cycle.tpot)
-    return Delivered(mean, median, p95, p99, cycle.tpot, tpot_p95, rate, _by_no_clock(clients))
+    return {name: wait.statistic(name) - wait.statistic("p50") for name in ("p95", "p99")}
 
 
 def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
@@ -94,7 +144,7 @@ def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
         first_token = replica.first_token[:, 0] + waited * step
         total = first_token + after_first * tpot
         decoding = np.maximum(resident * after_first * tpot / total, np.minimum(resident, 1.0))
-    return _Cycle(prefill, first_token, tpot, total)
+    return _Cycle(prefill, first_token, tpot, total, decoding)
 
 
 def _tail(name: str) -> float:
@@ -161,22 +211,53 @@ def static_batch(replica: ReplicaModel, batch: Floats) -> Delivered:
     step = replica.steps.decode(together).total
     wave = start + _tokens_after_first(replica) * step
     waves = np.maximum(batch / together, 1.0)
-    return Delivered(start, start, start, start, step, step, batch / (wave * waves), _by_no_clock(batch))
+    # each wave begins when the one before it has ended
+    median, p95, p99 = (start + np.floor(QUANTILES[name] * waves) * wave for name in ("p50", "p95", "p99"))
+    mean = start + (waves - 1) / 2 * wave
+    return Delivered(mean, median, p95, p99, step, step, batch / (wave * waves), _by_no_clock(batch))
 
 
 def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
     """`requests` (n,) sent at once, infinite for an endless supply: as many run as fit, each that ends makes room.
 
-    A run of N requests at concurrency b lasts N / rate(b); its tail of d lives keeps the mean b below N/d.
-    The mean request waits half of the run less its own life.
+    A run of N requests at concurrency b lasts N / rate(b); its tail of d lives keeps the mean b below N/d. Those that
+    fit at once wait for each other's prompts alone. The others begin one by one until a life before the run ends; of an
+    endless supply nobody knows since when, and none of that is told.
     """
     tail = replica.setup.constants["run_tail_lives"]
     running = np.maximum(np.minimum(max_others(replica), requests / tail - 1), 0.0)
     point = at_concurrency(replica, running, steady=True)
     rate = (1 + running) / np.maximum(running, 1e-9) * point.rate_per_s
     rate = np.where(running > 0, rate, 1 / (replica.demand.mean_output * point.step_s + replica.mean_prefill))
-    queue = np.where(np.isfinite(requests), requests, 1 + running) / rate / 2
-    ttft = replica.first_token[:, 0] + queue
-    # of a line that shortens evenly the last twentieth waits nearly all of it
-    p95, p99 = (replica.first_token[:, 0] + 2 * QUANTILES[name] * queue for name in ("p95", "p99"))
-    return Delivered(ttft, ttft, p95, p99, point.tpot_s["mean"], point.tpot_s["p95"], rate, _by_no_clock(rate))
+    first, life = replica.first_token[:, 0], replica.demand.mean_output * point.tpot_s["mean"]
+    at_once = np.minimum(np.maximum(replica.places, 1.0), requests)
+    all_begun = np.where(np.isfinite(requests), np.maximum(requests / rate - life, 0.0), 0.0)
+    prompts = np.where(np.isfinite(requests), (at_once - 1) * replica.mean_prefill, 0.0)
+    line = _LineOfAll(at_once / requests, prompts, np.maximum(all_begun, prompts))
+    median, p95, p99 = (first + line.waited(QUANTILES[name]) for name in ("p50", "p95", "p99"))
+    tpot = point.tpot_s
+    return Delivered(first + line.mean, median, p95, p99, tpot["mean"], tpot["p95"], rate, _by_no_clock(rate))
+
+
+class _LineOfAll(NamedTuple):
+    """Requests that are all there at once, the share `at_once` of which has a place; (n,).
+
+    The prompts of these take `prompts` seconds, and after `all_begun` the last of the others has begun.
+    """
+
+    at_once: Floats
+    prompts: Floats
+    all_begun: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """Seconds, over all requests."""
+        return (self.prompts + (1 - self.at_once) * self.all_begun) / 2
+
+    def waited(self, share: float) -> Floats:
+        """Seconds that this share of the requests waits at most."""
+        of_these, of_others = np.minimum(share, self.at_once), np.maximum(share - self.at_once, 0.0)
+        # a share of 0 where the supply is endless, of 1 where all have a place
+        first = of_these / np.maximum(self.at_once, SMALL) * self.prompts
+        later: Floats = of_others / np.maximum(1 - self.at_once, SMALL) * (self.all_begun - self.prompts)
+        return first + later

@@ -28,6 +28,8 @@ _OF_PAUSES: Final = 0.77
 """Fitted, as the next two, as `prompt_wait` says."""
 _ANY_IF_ALIKE: Final = 0.74
 _IF_EVEN: Final = 0.36
+_OVERLOADED: Final = 0.01
+"""Chance, of a server said to take some load, that it does not keep up with it."""
 _FAR: Final = 30.0
 """Standard deviations beyond which a normal tail is no longer a number."""
 
@@ -179,13 +181,15 @@ def served_speed(utilization: Floats, deviation: Floats) -> Floats:
     """How much faster than predicted a server is that takes this share of the predicted capacity, (n,): at least 1.
 
     Capacities scatter around the prediction, log-normally with standard deviation σ. Of those above the rate the mean
-    logarithm is σ · φ(z)/(1 − Φ(z)) above the predicted one, z = ln(utilization)/σ.
-    Source: mean of a truncated normal distribution (inverse Mills ratio).
+    logarithm is σ · φ(z)/(1 − Φ(z)) above the predicted one, z = ln(utilization)/σ. That the server does not keep up
+    has a chance, too, which is the larger where few are above: (1 − Φ(z)) / (1 − Φ(z) + chance) of the logarithm count.
+    Source: mean of a truncated normal distribution (inverse Mills ratio); Bayes' rule.
     """
     z = np.clip(np.log(utilization) / deviation, -_FAR, _FAR)
     tail = np.array([math.erfc(value / math.sqrt(2)) / 2 for value in z.tolist()])
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    faster: Floats = np.exp(deviation * density / tail)
+    # φ(z)/(1 − Φ(z)) times the weight
+    faster: Floats = np.exp(deviation * density / (tail + _OVERLOADED))
     return faster
 
 

@@ -97,9 +97,16 @@ def _load(replica: ReplicaModel, running: Floats, statistics: Collection[str], *
     met = running + swing.more
     # Little: those that stay longer are as many more
     mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill) * ((met + _NONE) / (running + _NONE))
-    spread = _spread_under_arrivals(replica, flow, met, mean_tpot, swing) if set(statistics) - {"mean"} else mean_tpot
-    tpot = {name: mean_tpot + normal_deviation(name) * spread for name in statistics}
-    return _Load(flow, met, flow.step.total + swing.slower_s * (met - running), swing, tpot)
+    step = flow.step.total + swing.slower_s * (met - running)
+    tpot = {"mean": mean_tpot}
+    if set(statistics) - {"mean"}:
+        slower = _slower_among_more(met, swing)
+        spread = _spread_under_arrivals(replica, flow, slower, mean_tpot)
+        longest = np.maximum(longest_step(replica, step, flow.prefill), mean_tpot)
+        for name in statistics:
+            deviations = normal_deviation(name)
+            tpot[name] = np.minimum(mean_tpot + deviations * spread, longest + deviations * slower)
+    return _Load(flow, met, step, swing, {name: tpot[name] for name in statistics})
 
 
 def tpot_at(replica: ReplicaModel, running: Floats, statistics: Collection[str]) -> Mapping[str, Floats]:
@@ -200,18 +207,38 @@ def admission_steps(replica: ReplicaModel) -> Floats:
     return replica.setup.constants["admission_wait_share"] * replica.setup.layout.admission_interval
 
 
-def _spread_under_arrivals(replica: ReplicaModel, flow: Flow, met: Floats, tpot: Floats, swing: Swings) -> Floats:
+def _slower_among_more(met: Floats, swing: Swings) -> Floats:
+    """Standard deviation of a request's mean step, (n,): it runs beside more sequences, or fewer.
+
+    Of b sequences with lives of one length z·b is the variance at any time and 2/3 of it that of the mean over a life,
+    z the peakedness.
+    Source: infinitely many servers, Eick, Massey and Whitt (1993), Management Science 39(2).
+    """
+    slower: Floats = swing.slower_s * np.sqrt(2 / 3 * swing.peakedness * met)
+    return slower
+
+
+def _spread_under_arrivals(replica: ReplicaModel, flow: Flow, slower: Floats, tpot: Floats) -> Floats:
     """Standard deviation of a request's TPOT where requests arrive by themselves, (n,).
 
-    More arrivals are more prefills to wait for and more sequences beside one's own, so the two deviations are added. Of
-    b sequences with lives of one length z·b is the variance at any time and 2/3 of it that of the mean over a life, z
-    the peakedness. Who waits for a prefill stays longer and meets more of them: σ / (1 − load).
-    Source: infinitely many servers, Eick, Massey and Whitt (1993), Management Science 39(2); variance of a delay busy
-    period, Conway, Maxwell and Miller (1967), Theory of Scheduling.
+    More arrivals are more prefills to wait for and more sequences beside one's own, so the two deviations are added.
+    Who waits for a prefill stays longer and meets more of them: σ / (1 − load).
+    Source: variance of a delay busy period, Conway, Maxwell and Miller (1967), Theory of Scheduling.
     """
-    slower = swing.slower_s * np.sqrt(2 / 3 * swing.peakedness * met)
     prefills = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, tpot)
     return (prefills + slower) / (1 - flow.rate_per_s * flow.prefill)
+
+
+def longest_step(replica: ReplicaModel, step: Floats, prefill: Floats) -> Floats:
+    """A decode step that takes as many tokens of prompts as it may, (n,): no token comes later than one after another.
+
+    Args:
+        replica: Whose steps they are.
+        step: Seconds of one without prompts.
+        prefill: Seconds by which a prompt lengthens those that it is computed in.
+    """
+    longest: Floats = step + prefill * replica.setup.layout.max_batched_tokens / replica.demand.mean_new
+    return longest
 
 
 def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats) -> Floats:

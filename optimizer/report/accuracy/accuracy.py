@@ -58,6 +58,9 @@ def validation_answer(validation: Validation, decisions: Decisions | None) -> Wr
     if validation.unsupported:
         refused = table_of(validation.unsupported, {"reason": "{reason}", ">rows": "{rows:,}"})
         sections.append(Section("Not predicted", table=refused))
+    if validation.doubtful:
+        doubtful = table_of(validation.doubtful, {"what": "{what}", ">figures": "{figures:,}"})
+        sections.append(Section("To be looked at in the file", table=doubtful))
     if decisions is not None:
         sections.append(_decisions(decisions))
     return WrittenAnswer(tuple(sections), title="Predicted against measured")
