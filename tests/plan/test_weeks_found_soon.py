@@ -1,15 +1,18 @@
 """A week whose classes may mix: a plan of few periods is simulated before every hour is asked, and nothing is lost."""
 
+from dataclasses import replace
+
 import pytest
 
 from optimizer.answers.planning.tried import SimulatedPlan, tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question import soon
+from optimizer.plan.question import solving, soon
 from optimizer.plan.question.asking import answered
-from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.soon import first_answer
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import of_every_hour, solved_for_least_cost
+from optimizer.plan.question.soon import first_answer, found_soon
 
 
 def _week(ttft_ms: int = 3000) -> Scenario:
@@ -64,6 +67,24 @@ def test_every_hour_is_asked_once_a_plan_of_few_periods_holds(
     assert not found.answer.every_hour_is_due
     assert _cheapest_usd(found) == pytest.approx(_cheapest_usd(whole))
     assert found.answer.solution.outcome == whole.answer.solution.outcome == "optimal"
+
+
+def test_mixes_that_every_hour_was_predicted_with_stay_known(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that uses one is read back from what the answer's inquiry knows of it."""
+    first = found_soon(Inquiry.of(_week(), catalogs))
+    told = tuple(replace(choice) for choice in first.inquiry.options)
+
+    def predicting_more(asked: Inquiry, known_usd: float) -> Answer:
+        """Every hour, in an inquiry that knows more than the one that was asked."""
+        found = solved_for_least_cost(asked, known_usd=known_usd)
+        return replace(found, inquiry=replace(found.inquiry, options=told))
+
+    monkeypatch.setattr(solving, "solved_for_least_cost", predicting_more)
+    more = of_every_hour(first, Clock())
+    assert more.solution.cost_usd_per_month is not None
+    assert more.inquiry.options is told
 
 
 def test_a_week_of_one_class_is_asked_whole_at_once(catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:

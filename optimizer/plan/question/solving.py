@@ -147,7 +147,9 @@ def of_every_hour(known: Answer, clock: Clock) -> Answer:
     if found.solution.cost_usd_per_month is None:
         return found
     shown = _tidied(inquiry, found)
-    return replace(shown, inquiry=replace(inquiry, hour_to_period=told_apart(hours, shown.running_alike)))
+    hours = told_apart(hours, shown.running_alike)
+    # mixes that were predicted on the way stay
+    return replace(shown, inquiry=replace(inquiry, options=shown.inquiry.options, hour_to_period=hours))
 
 
 def for_variations(inquiry: Inquiry) -> Inquiry:
