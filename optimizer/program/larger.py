@@ -20,22 +20,23 @@ from optimizer.program.simplest import Simplest
 from optimizer.program.solver import integer_solver, solve_integer
 
 NODES: Final = 20
-"""Of branch and bound: the first one mostly has the plan."""
+"""Of branch and bound where all replicas are known: the first one mostly has the plan."""
 
-LONGEST_S: Final = 1.0
+AT_LEAST_S: Final = 1.0
 """Where time is limited, however little of it is left."""
 
 
-def search_larger(problem: Problem, state: SearchState, kind: Mapping[str, int], least: Ints) -> Simplest:
+def search_larger(problem: Problem, state: SearchState, kind: Mapping[str, int], least: Ints, nodes: int) -> Simplest:
     """A plan of no other candidates than those of some kinds, and of at least so many replicas of each kind.
 
     It proves nothing. Instances keep what they hold, as in `simple_plan`.
 
     Args:
         problem: In canonical order.
-        state: Of the search; whether seconds are limited is asked of its clock.
+        state: Of the search, with the clock of all that it may take.
         kind: By id of a candidate, what it is counted with.
         least: (T, kinds) replicas.
+        nodes: Of branch and bound, at most.
     """
     problem = replace(problem, layouts=LayoutTerms(kept=problem.layouts.kept))
     known = np.array([name in kind for name in problem.candidates.ids], dtype=np.bool_)
@@ -45,12 +46,13 @@ def search_larger(problem: Problem, state: SearchState, kind: Mapping[str, int],
     part = compacted(problem, known)
     program = build_program(part.problem)
     cost = hourly_cost(program)
+    left_s = state.clock.left_s()
     kind_of_candidate = np.array([kind[name] for name in part.problem.candidates.ids])
     result = solve_integer(
         model_proto(program, cost, {"standing": _standing(program.variables, kind_of_candidate, least)}),
-        Clock(None if state.clock.left_s() is None else LONGEST_S),
+        Clock(None if left_s is None else max(left_s, AT_LEAST_S)),
         integer_solver(problem.traffic.periods),
-        node_limit=NODES,
+        node_limit=nodes,
     )
     plan = incumbent_of(result, program, part, problem)
     return Simplest(None if plan is None else with_restarts(problem, plan)[0], proven=False)

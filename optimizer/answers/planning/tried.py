@@ -34,6 +34,9 @@ ROUNDS_ALONE: Final = 4
 SHARE_OF_ROUND: Final = 0.5
 """Of what is left of a limit, for solving again."""
 
+SHARE_OF_LARGER: Final = 0.35
+"""Of what is left of a limit then, for making the plan before larger."""
+
 SHARE_OF_FIRST: Final = 0.5
 """The same, until a first plan of few periods holds, before every hour is asked."""
 
@@ -259,7 +262,7 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
     found = (again.cheapest or again).solution
     if again.enough or found.outcome not in ("feasible", "unproven"):
         return again
-    larger = enlarged(broken, replace(broken.inquiry, clock=again.inquiry.clock).with_lowered(lowered))
+    larger = enlarged(broken, replace(broken.inquiry, clock=clock.share(SHARE_OF_LARGER)).with_lowered(lowered))
     least_usd = found.cost_usd_per_month or math.inf
     if larger is None or (larger.solution.cost_usd_per_month or math.inf) >= least_usd:
         return _raised(again, _bound_usd(first, again))

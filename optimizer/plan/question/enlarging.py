@@ -1,8 +1,10 @@
 """A plan made larger: its own configurations on its own offers, with as many more replicas as every hour takes now."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import ceil
+from typing import Final
 
 import numpy as np
 
@@ -11,33 +13,42 @@ from optimizer.inputs.scenario.scenario import Policy
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import own_configurations
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, services_of
-from optimizer.program.larger import search_larger
+from optimizer.program.larger import NODES, search_larger
 from optimizer.program.problem.columns import Column
 from optimizer.program.problem.formulate import Formulation
+
+FREE_NODES: Final = 2_000
+"""Of branch and bound where what is sent to each is open, which takes more of them."""
 
 
 def enlarged(known: Answer, inquiry: Inquiry) -> Answer | None:
     """A plan of what a known one runs, for a question in which its replicas sustain less.
 
-    What it runs is kept, and what is sent to it takes so many more replicas: with these the program has a plan at once,
-    where the search for the cheapest may take long. None where a limit allows no such plan.
+    What it runs is kept. With as many more replicas as what is sent to each of them takes, the program has a plan at
+    once, where the search for the cheapest may take long; whatever is sent where, and fewer more are often enough. None
+    where a limit allows no such plan.
 
     Args:
         known: The plan.
         inquiry: The question, over the same candidates.
     """
-    hours = inquiry.week.hour_to_period
-    by_hour = _replicas_needed(known, inquiry)[known.formulation.periods.hour_to_period]
-    # (T, kinds used) the most that an hour of the period takes
-    needed = np.array([by_hour[hours == period].max(axis=0) for period in range(int(hours.max()) + 1)])
-    own = own_configurations(known)
+    needed, running = _replicas(known, inquiry, _needed), _replicas(known, inquiry, lambda *_: 0)
     # replicas that are sent one predicted mix each hold, whatever lies between
     for asked in (inquiry, inquiry.apart()):
-        search = partial(search_larger, kind=_kinds(known, asked.formulated(own, counts=True)), least=needed)
-        found, _ = asked.simpler_once(own, search, np.inf)
-        if found is not None and not found.broken():
-            return replace(found, inquiry=inquiry, simplicity_proven=False)
+        plans = [_with_standing(known, asked, needed), _with_standing(known, asked, running, FREE_NODES)]
+        held = [found for found in plans if found is not None and not found.broken()]
+        if held:
+            cheapest = min(held, key=lambda found: found.solution.cost_usd_per_month or np.inf)
+            return replace(cheapest, inquiry=inquiry, simplicity_proven=False)
     return None
+
+
+def _with_standing(known: Answer, asked: Inquiry, least: Ints, nodes: int = NODES) -> Answer | None:
+    """A plan of a known one's configurations on its offers with at least so many (T, kinds used) replicas."""
+    own = own_configurations(known)
+    kinds = _kinds(known, asked.formulated(own, counts=True))
+    found, _ = asked.simpler_once(own, partial(search_larger, kind=kinds, least=least, nodes=nodes), np.inf)
+    return found
 
 
 def _kinds(known: Answer, formulation: Formulation) -> dict[str, int]:
@@ -56,16 +67,20 @@ def _kind(column: Column) -> tuple[int, int, int]:
     return column.workload, column.configuration, column.offer
 
 
-def _replicas_needed(known: Answer, inquiry: Inquiry) -> Ints:
-    """(T, kinds used) replicas that serve what the plan sends to each, and no fewer than it runs."""
-    kinds = _kinds_used(known)
-    needed = np.zeros((known.solution.replicas.shape[0], len(kinds)), dtype=np.int64)
+def _replicas(known: Answer, inquiry: Inquiry, more: Callable[[Policy, Service], int]) -> Ints:
+    """(T, kinds used) replicas in the periods of a question: no fewer than the plan runs in any hour, and than `more`
+    says of what it sends to each."""
+    kinds, hours = _kinds_used(known), inquiry.week.hour_to_period
+    by_period = np.zeros((known.solution.replicas.shape[0], len(kinds)), dtype=np.int64)
     for use in known.used:
         share = float(inquiry.market.serving_share[use.column.offer])
-        by_period = services_of(inquiry.options[use.column.workload], use, share)
-        own = [_needed(inquiry.scenario.policy, service) for service in by_period]
-        needed[:, kinds.index(_kind(use.column))] += np.maximum(own, use.replicas)
-    return needed
+        own = [
+            more(inquiry.scenario.policy, service)
+            for service in services_of(inquiry.options[use.column.workload], use, share)
+        ]
+        by_period[:, kinds.index(_kind(use.column))] += np.maximum(own, use.replicas)
+    by_hour = by_period[known.formulation.periods.hour_to_period]
+    return np.array([by_hour[hours == period].max(axis=0) for period in range(int(hours.max()) + 1)])
 
 
 def _needed(policy: Policy, service: Service) -> int:
