@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from optimizer import load_scenario
-from optimizer.answers.check.evidence import Counted, counted, mean_of
+from optimizer.answers.check.evidence import Counted, counted, mean_of, rate_of, statistic_of
 from optimizer.answers.check.fitness import Promised
 from optimizer.answers.check.promise import checked_promises
 from optimizer.inputs.catalog.records import Catalogs
@@ -92,6 +92,27 @@ def test_a_harder_run_does_not_hide_that_the_promised_one_broke(run: BenchmarkRu
     bursts = replace(slow, burstiness=0.05)
     assert checked_promises(run, [slow, harder], unfit=False)[0].verdict == "broken"
     assert checked_promises(run, [bursts], unfit=False)[0].verdict == "undecided"
+
+
+def test_a_statistic_of_several_runs_is_that_of_all_their_requests() -> None:
+    few, many = result([900.0] * 3), result([100.0] * 97)
+    assert statistic_of([few, many], "ttft_ms", "mean") == pytest.approx(124.0)
+    assert statistic_of([few, many], "ttft_ms", "p95") == pytest.approx(100.0)
+    assert statistic_of([few, many], "ttft_ms", "p99") == pytest.approx(900.0)
+
+
+def test_a_run_without_single_requests_weighs_as_many_as_it_answered() -> None:
+    summed_up = replace(result(requests_completed=300), ttft_ms={"mean": 200.0})
+    silent = result(requests_completed=500)
+    assert statistic_of([summed_up, silent, result([600.0] * 100)], "ttft_ms", "mean") == pytest.approx(300.0)
+    assert statistic_of([silent], "ttft_ms", "mean") is None
+
+
+def test_the_rate_of_several_runs_is_that_of_all_their_time() -> None:
+    """100 requests in 100 s, 300 in 100 s."""
+    runs = [result([1.0] * 100, requests_per_s=1.0), result([1.0] * 300, requests_per_s=3.0), result([1.0])]
+    assert rate_of(runs) == pytest.approx(2.0)
+    assert rate_of(runs[2:]) is None
 
 
 def test_percentiles_bound_the_count_as_the_requests_behind_them_do() -> None:

@@ -54,6 +54,15 @@ def test_a_sample_is_imported_with_what_it_lacks(name: str, catalogs: Catalogs) 
         assert run.row["tpot_ms_mean"] or run.result.tool == "llmperf"
 
 
+def test_a_file_that_is_given_under_two_names_is_one_measurement(catalogs: Catalogs, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.json"
+    copy.write_bytes((SAMPLES / GUIDELLM).read_bytes())
+    once = imported(catalogs, LACKING[GUIDELLM], GUIDELLM)
+    twice = import_measurements([SAMPLES / GUIDELLM, copy], catalogs, LACKING[GUIDELLM])
+    assert len(twice.runs) == len(once.runs)
+    assert all(any(f"{copy}" in note and "counted once" in note for note in run.notes) for run in twice.runs)
+
+
 @pytest.mark.parametrize("name", [name for name, lacking in LACKING.items() if lacking])
 def test_what_is_lacking_is_named_with_its_option(name: str, catalogs: Catalogs) -> None:
     for left_out in set(LACKING[name]) - {"engine_version"}:

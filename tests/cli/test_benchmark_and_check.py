@@ -179,6 +179,16 @@ def test_so_few_requests_decide_nothing_and_it_is_said_how_many_would(
     assert json.loads(twice.out)["promises"][0]["verdict"] == "kept"
 
 
+def test_a_copy_of_a_result_is_no_second_run(
+    check: Check, run: BenchmarkRun, measured: Measured, report: PlanReport
+) -> None:
+    content = as_vllm(run, measured.first(58), report.plan_id)
+    answer = json.loads(check(content, content).out)
+    assert (answer["verdict"], answer["promises"][0]["requests"]) == ("undecided", 58)
+    (only,) = answer["runs"]
+    assert any("result-1.json holds the same run: counted once" in note for note in only["notes"])
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

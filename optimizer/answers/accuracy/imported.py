@@ -12,6 +12,7 @@ from optimizer.answers.accuracy.told import Reader
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import EXACT_DIGITS
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.importing.load_results.copies import without_copies
 from optimizer.inputs.importing.load_results.fitness import doubts, unfit
 from optimizer.inputs.importing.load_results.reading import read_results
 from optimizer.inputs.importing.load_results.record import FACTS, STATISTICS, Flaw, LoadResult
@@ -77,23 +78,29 @@ def import_measurements(
     """
     reader = Reader(catalogs, told or {})
     runs: list[ImportedRun] = []
-    refused: list[tuple[Finding, ...]] = []
-    for path in paths:
-        try:
-            results = read_results(path)
-        except InputError as error:
-            refused.append(error.findings)
-            continue
-        for result in results:
-            taken = _taken(result, reader, source)
-            if isinstance(taken, ImportedRun):
-                runs.append(taken)
-            else:
-                refused.append(taken)
+    results, refused = _read(paths)
+    for result in without_copies(results):
+        taken = _taken(result, reader, source)
+        if isinstance(taken, ImportedRun):
+            runs.append(taken)
+        else:
+            refused.append(taken)
     findings = tuple(finding for of_run in refused for finding in of_run)
     if not runs:
         raise InputError(findings)
     return ImportedMeasurements(tuple(runs), findings, len(refused))
+
+
+def _read(paths: Iterable[Path]) -> tuple[list[LoadResult], list[tuple[Finding, ...]]]:
+    """Every run of every file that can be read, and what speaks against the others."""
+    results: list[LoadResult] = []
+    refused: list[tuple[Finding, ...]] = []
+    for path in paths:
+        try:
+            results += read_results(path)
+        except InputError as error:
+            refused.append(error.findings)
+    return results, refused
 
 
 def _taken(result: LoadResult, reader: Reader, source: str) -> ImportedRun | tuple[Finding, ...]:

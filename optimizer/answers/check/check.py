@@ -10,6 +10,7 @@ from optimizer.answers.check.promise import checked_promises
 from optimizer.answers.check.types import CheckedPromise, CheckedRun, CheckReport, CheckVerdict
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.importing.load_results.copies import without_copies
 from optimizer.inputs.importing.load_results.reading import read_results
 from optimizer.inputs.importing.load_results.record import LoadResult
 from optimizer.inputs.scenario.scenario import Scenario
@@ -67,7 +68,7 @@ def _gravest(promises: Sequence[CheckedPromise], judged: Sequence[Judged]) -> Ch
 
 
 def _results(paths: Iterable[Path]) -> list[LoadResult]:
-    """Every run of every file, a file that is named twice once; the problems of all files at once."""
+    """Every run of every file, what is given twice once; the problems of all files at once."""
     findings: list[Finding] = []
     results: list[LoadResult] = []
     for path in {each.resolve(): each for each in paths}.values():
@@ -77,7 +78,7 @@ def _results(paths: Iterable[Path]) -> list[LoadResult]:
             findings += error.findings
     if findings:
         raise InputError(findings)
-    return results
+    return without_copies(results)
 
 
 def _checked_run(judged: Judged) -> CheckedRun:

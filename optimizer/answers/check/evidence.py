@@ -1,7 +1,7 @@
 """What runs tell of a promise: how many requests were within limits, at least and at most, or where a mean lies."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
@@ -99,6 +99,12 @@ def latency_ms(requests: Requests, metric: str) -> Floats:
     return requests.ttft_ms if metric == "ttft_ms" else requests.tpot_ms
 
 
+def _known(requests: Requests, metric: str) -> Floats:
+    """(≤ n,) the latency of each request of which it is known."""
+    values = latency_ms(requests, metric)
+    return values[~np.isnan(values)]
+
+
 def _by_goodput(result: LoadResult, limits: Limits, done: int) -> tuple[int, int]:
     """What the generator's own count tells: of stricter or more limits at least, of looser or fewer at most."""
     own = result.goodput
@@ -145,8 +151,7 @@ def mean_of(results: Sequence[LoadResult], metric: str) -> MeanOf | None:
 
 def _mean_of(result: LoadResult, metric: str) -> MeanOf | None:
     if result.requests is not None:
-        values = latency_ms(result.requests, metric)
-        values = values[~np.isnan(values)]
+        values = _known(result.requests, metric)
         found: Bounded = mean(values, BOTH_SIDES)
         return MeanOf(len(values), found.value, found.high - found.value) if len(values) else None
     return _mean_of_summary(result, metric)
@@ -172,17 +177,23 @@ def _mean_of_summary(result: LoadResult, metric: str) -> MeanOf | None:
     return MeanOf(done, value_ms, NormalDist().inv_cdf(SURE) * std_ms / math.sqrt(after_each_other))
 
 
-def statistics_of(results: Sequence[LoadResult], metric: str, statistic: str) -> float | None:
-    """The statistic as the runs have it, the mean of theirs; None where none tells."""
-    values = [value for result in results for value in _statistic(result, metric, statistic)]
-    return float(np.mean(values)) if values else None
+def statistic_of(results: Sequence[LoadResult], metric: str, statistic: str) -> float | None:
+    """The statistic over all requests of the runs; None where none tells.
+
+    Requests that are known one by one are taken together; a run without them weighs as many as it answered.
+    """
+    singly = [known for result in results if result.requests is not None for known in _known(result.requests, metric)]
+    summed_up = [result for result in results if result.requests is None and statistic in getattr(result, metric)]
+    values = [getattr(result, metric)[statistic] for result in summed_up]
+    weights = [answered(result) for result in summed_up]
+    if singly:
+        values.append(np.mean(singly) if statistic == "mean" else np.quantile(singly, QUANTILES[statistic]))
+        weights.append(len(singly))
+    return float(np.average(values, weights=weights)) if sum(weights) else None
 
 
-def _statistic(result: LoadResult, metric: str, statistic: str) -> Iterator[float]:
-    if result.requests is not None:
-        values = latency_ms(result.requests, metric)
-        values = values[~np.isnan(values)]
-        if len(values):
-            yield float(np.mean(values) if statistic == "mean" else np.quantile(values, QUANTILES[statistic]))
-    elif statistic in getattr(result, metric):
-        yield getattr(result, metric)[statistic]
+def rate_of(results: Sequence[LoadResult]) -> float | None:
+    """Requests a second over all runs that tell theirs, each for as long as its requests took; None where none does."""
+    told = [(answered(result), result.requests_per_s) for result in results if result.requests_per_s]
+    lasted_s = sum(requests / rate_per_s for requests, rate_per_s in told)
+    return sum(requests for requests, _ in told) / lasted_s if lasted_s else None

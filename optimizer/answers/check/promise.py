@@ -12,7 +12,8 @@ from optimizer.answers.check.evidence import (
     answered,
     counted,
     mean_of,
-    statistics_of,
+    rate_of,
+    statistic_of,
 )
 from optimizer.answers.check.fitness import asked_more, served_less
 from optimizer.answers.check.types import CheckedPromise, CheckVerdict
@@ -172,7 +173,7 @@ def _kept_up(results: Sequence[LoadResult]) -> PromiseFinding:
 def _of_limit(
     run: BenchmarkRun, limit: PromisedLimit, finding: PromiseFinding, sent: int, results: Sequence[LoadResult]
 ) -> CheckedPromise:
-    measured = statistics_of(results, limit.metric, limit.statistic)
+    measured = statistic_of(results, limit.metric, limit.statistic)
     return _record(
         run,
         finding,
@@ -192,7 +193,6 @@ def _of_limit(
 
 
 def _of_rate(run: BenchmarkRun, finding: PromiseFinding, sent: int, results: Sequence[LoadResult]) -> CheckedPromise:
-    served = [result.requests_per_s for result in results if result.requests_per_s is not None]
     return _record(
         run,
         finding,
@@ -201,7 +201,7 @@ def _of_rate(run: BenchmarkRun, finding: PromiseFinding, sent: int, results: Seq
         limit=run.rate_per_s,
         limit_at_replica=run.rate_per_s,
         requests=sent,
-        measured=sum(served) / len(served) if served else None,
+        measured=rate_of(results),
         text=finding.text,
     )
 

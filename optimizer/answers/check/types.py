@@ -36,7 +36,8 @@ class CheckedPromise(Strict):
     share_within_alone: Figure | None
     """Within this limit, whatever became of the others; None where the files do not tell."""
     measured: Figure | None
-    """The statistic as it was measured; of several runs the mean of theirs."""
+    """The statistic as it was measured, over the requests of all runs together; of runs whose single requests are not
+    known the mean of theirs, each weighing as many requests as it answered."""
     measured_low: Figure | None
     """Of a mean: between these it lies, each side at `sure`."""
     measured_high: Figure | None
