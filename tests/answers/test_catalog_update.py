@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from support.command import Command
 from support.tables import OFFERS
 
 from optimizer.answers.catalog.update import update_catalogs
@@ -48,6 +49,22 @@ def test_a_folder_of_lists_and_catalog_files_goes_in_at_once(tmp_path: Path) -> 
     update = update_catalogs(folder, tmp_path / "own")
     assert {move.table for move in update.diff.moves} == {"offers", "ancillary"}
     assert update.as_of == date(2026, 12, 2)
+
+
+def test_a_row_that_says_its_kind_of_provider_is_taken_though_the_provider_has_two(tmp_path: Path) -> None:
+    row = f"runpod,neocloud,global,secure-l40s,l40s,1,none,1.05,on_demand,2026-12-01,{SOURCE}"
+    update = update_catalogs(newer(tmp_path, row), tmp_path / "own")
+    assert [(move.subject, move.after) for move in update.diff.moves] == [
+        ("runpod/global/secure-l40s/1xl40s/on_demand", Decimal("1.05"))
+    ]
+
+
+def test_what_a_list_does_not_say_can_be_said_as_the_refusal_says(optimizer: Command, tmp_path: Path) -> None:
+    silent = newer(tmp_path, f"runpod,,global,secure-l40s,ADA,1,none,1.05,on_demand,2026-12-01,{SOURCE}")
+    update = ("catalog", "update", str(silent), "--output", str(tmp_path / "own"))
+    assert "--gpu ADA=ID" in optimizer(*update).err
+    assert "--provider-kind" in optimizer(*update, "--gpu", "ADA=l40s").err
+    assert optimizer(*update, "--gpu", "ADA=l40s", "--provider-kind", "neocloud").code == 0
 
 
 def test_a_list_of_which_nothing_can_be_taken_is_bad_input(tmp_path: Path) -> None:

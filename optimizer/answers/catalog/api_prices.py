@@ -101,7 +101,7 @@ def _checked(path: Path, terms: PriceListTerms, catalogs: Catalogs) -> date:
         if not value
     ]
     findings += [
-        Finding("catalog import", 0, "--model", f"unknown model '{model}'", did_you_mean(model, catalogs.models))
+        Finding("--model", 0, "", f"unknown model '{model}'", did_you_mean(model, catalogs.models))
         for model in terms.models.values()
         if model not in catalogs.models
     ]

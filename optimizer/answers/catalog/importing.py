@@ -88,7 +88,7 @@ def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, ca
         if not value and any(name not in each.cells for each in listed)
     ]
     findings += [
-        Finding("catalog import", 0, "--gpu", f"unknown gpu '{gpu}'", did_you_mean(gpu, catalogs.gpus))
+        Finding("--gpu", 0, "", f"unknown gpu '{gpu}'", did_you_mean(gpu, catalogs.gpus))
         for gpu in terms.gpus.values()
         if gpu not in catalogs.gpus
     ]
@@ -106,7 +106,7 @@ def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:
     count = _whole_count(price)
     _check_price(price)
     cells = {
-        "provider_kind": _kind(provider, names, terms),
+        "provider_kind": price.cells.get("provider_kind") or _kind(provider, names, terms),
         "link": names.link(gpu, count, provider, instance_type),
         "source": terms.source,
         "as_of": terms.as_of,

@@ -1,6 +1,6 @@
 """`optimizer catalog import` and `catalog update`: other price lists as a folder of own catalog files."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -16,6 +16,15 @@ KINDS = get_args(ProviderKind)
 DEFAULT_LIMIT = 20
 SELLERS = get_args(SellerKind)
 CONFIDENCES = get_args(Confidence)
+
+ProviderKindOption = Annotated[
+    str, typer.Option(help=f"Where rows and the catalog do not say one: {', '.join(KINDS)}.")
+]
+SellerOption = Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(SELLERS)}.")]
+GpuNamesOption = Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")]
+ModelNamesOption = Annotated[
+    list[str] | None, typer.Option(help="NAME=ID: what a hosted model's name in the file stands for.")
+]
 
 
 def catalog_import(
@@ -33,15 +42,13 @@ def catalog_import(
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
     ] = None,
     provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
-    provider_kind: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(KINDS)}.")] = "",
-    seller: Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(SELLERS)}.")] = "unknown",
+    provider_kind: ProviderKindOption = "",
+    seller: SellerOption = "unknown",
     price_list: Annotated[
         str, typer.Option("--as", help=f"{', '.join(names.FORMATS)}; else told by the content.")
     ] = "",
-    gpu: Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="NAME=ID: what a hosted model's name in the file stands for.")
-    ] = None,
+    gpu: GpuNamesOption = None,
+    model: ModelNamesOption = None,
     confidence: Annotated[str, typer.Option(help=f"Of the prices: {', '.join(CONFIDENCES)}.")] = "listed",
     title: Annotated[str, typer.Option(help="What the source is; the file's name unless given.")] = "",
     licence: Annotated[str, typer.Option(help="Of the source.")] = "not stated",
@@ -57,11 +64,11 @@ def catalog_import(
         source=source,
         as_of=as_of.date() if as_of else None,
         provider=provider,
-        provider_kind=_one_of(KINDS, provider_kind, "--provider-kind") if provider_kind else None,
+        provider_kind=_kind(provider_kind),
         seller=_one_of(SELLERS, seller, "--seller"),
         confidence=_one_of(CONFIDENCES, confidence, "--confidence"),
-        gpus=dict(_pair(text, "--gpu", "H100=h100-sxm") for text in gpu or ()),
-        models=dict(_pair(text, "--model", "deepseek-v3-0324=deepseek-v3") for text in model or ()),
+        gpus=_gpus(gpu),
+        models=_models(model),
         title=title,
         licence=licence,
     )
@@ -87,29 +94,51 @@ def catalog_update(
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
     ] = None,
     provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
+    provider_kind: ProviderKindOption = "",
+    seller: SellerOption = "unknown",
+    gpu: GpuNamesOption = None,
+    model: ModelNamesOption = None,
     limit: Annotated[int, typer.Option(min=0, help="Rows shown of each kind; 0 shows all.")] = DEFAULT_LIMIT,
     output_format: FormatOption = Format.TEXT,
 ) -> None:
     """Newer prices in one go: rows newer than what is known are taken, and what moved is shown."""
-    terms = calls.PriceListTerms(source=source, as_of=as_of.date() if as_of else None, provider=provider)
+    terms = calls.PriceListTerms(
+        source=source,
+        as_of=as_of.date() if as_of else None,
+        provider=provider,
+        provider_kind=_kind(provider_kind),
+        seller=_one_of(SELLERS, seller, "--seller"),
+        gpus=_gpus(gpu),
+        models=_models(model),
+    )
     update = calls.update_catalogs(newer, output, terms)
     files = written(update.files)
     sections = calls.update_sections(update, files, limit if output_format is Format.TEXT else 0)
     deliver(calls.WrittenAnswer(sections), calls.update_content(update, files), output_format, None)
 
 
+def _kind(name: str) -> ProviderKind | None:
+    return _one_of(KINDS, name, "--provider-kind") if name else None
+
+
+def _gpus(texts: Iterable[str] | None) -> dict[str, str]:
+    return dict(_pair(text, "--gpu", "H100=h100-sxm") for text in texts or ())
+
+
+def _models(texts: Iterable[str] | None) -> dict[str, str]:
+    return dict(_pair(text, "--model", "deepseek-v3-0324=deepseek-v3") for text in texts or ())
+
+
 def _one_of(known: Collection[str], value: str, option: str) -> Any:
     """The value, which must be one of those."""
     if value not in known:
         hint = did_you_mean(value, known) or f"one of: {', '.join(known)}"
-        raise InputError([Finding("catalog import", 0, option, f"unknown '{value}'", hint)])
+        raise InputError([Finding(option, 0, "", f"unknown '{value}'", hint)])
     return value
 
 
 def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     name, _, identity = text.rpartition("=")
     if not name or not identity:
-        raise InputError(
-            [Finding("catalog import", 0, option, f"'{text}' is not NAME=ID", f"such as {option} {example}")]
-        )
+        raise InputError([Finding(option, 0, "", f"'{text}' is not NAME=ID", f"such as {option} {example}")])
     return name, identity
