@@ -19,7 +19,7 @@ from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.report.export import as_json
 from optimizer.report.gate.comment import MARKER, UNCHANGED, gate_comment
-from optimizer.report.gate.gate import gate_answer
+from optimizer.report.gate.gate import gate_answer, rules_kept
 from optimizer.report.gate.history import appended, course_of, verdicts_in
 from optimizer.report.gate.junit import gate_junit
 from optimizer.report.gate.sarif import gate_sarif
@@ -114,6 +114,18 @@ def test_texts_answer_first_and_fit(report: GateReport) -> None:
     assert max(map(len, lines)) <= 120
     assert len(lines) <= 62
     assert answer_markdown(gate_answer(report)).startswith("# Cost gate\n\nGate broken: ")
+
+
+def test_a_rule_that_one_scenario_breaks_or_only_warns_of_is_not_told_as_kept(report: GateReport) -> None:
+    """`odd_price` is judged for each scenario; it was told as kept since one of them kept it."""
+    states: list[tuple[Rule, Literal["kept", "broken", "warned", "skipped"]]] = [
+        *(("odd_price", state) for state in ("kept", "warned")),
+        *(("expired_price", state) for state in ("broken", "kept")),
+        *(("zero_price", state) for state in ("kept", "skipped")),
+    ]
+    rules = [Ruling(rule=rule, scenario=f"{n}", state=state, text="") for n, (rule, state) in enumerate(states)]
+    assert rules_kept(report.model_copy(update={"rules": rules})) == "zero_price"
+    assert rules_kept(report.model_copy(update={"rules": rules[:2]})) == "none"
 
 
 def test_json_has_the_published_fields_and_survives_a_round_trip(report: GateReport) -> None:

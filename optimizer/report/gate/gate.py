@@ -1,5 +1,6 @@
 """A gate's verdict in words and tables: what broke it first, then what changed and what that comes from."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -73,9 +74,11 @@ def _sections(report: GateReport) -> Iterator[Section]:
 
 
 def rules_kept(report: GateReport) -> str:
-    """Their names, each once; of a file's rules their own."""
-    kept = (ruling.guardrail or ruling.rule for ruling in report.rules if ruling.state == "kept")
-    return ", ".join(dict.fromkeys(kept)) or "none"
+    """Names of those that are kept wherever they were judged, each once; of a file's rules their own."""
+    states: defaultdict[str, set[str]] = defaultdict(set)
+    for ruling in report.rules:
+        states[ruling.guardrail or ruling.rule].add(ruling.state)
+    return ", ".join(name for name, found in states.items() if "kept" in found <= {"kept", "skipped"}) or "none"
 
 
 def causes_table(causes: Iterable[Cause]) -> Table:
