@@ -1,7 +1,7 @@
 """What yesterday's plans would be today: whether what runs can stay, and what moving would save and cost."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, Literal
@@ -23,6 +23,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import Figure, Usd, cents
 
@@ -57,6 +58,8 @@ class Replanned(Strict):
     """What runs yesterday and by today's advice."""
     prices: list[CausedBy]
     """What happened to the prices that either plan pays, the dearest first."""
+    warnings: list[str]
+    """Prices of either plan to have confirmed before anything is moved, as `plan` says it, each with its row."""
     text: str
 
 
@@ -260,6 +263,7 @@ def _told(choice: _Choice, catalogs: Catalogs, months: int) -> Replanned:
         pays_back_months=float(one_time / saves) if saves and saves > 0 else None,
         deployments=changes(baseline.plan if baseline else None, after) if after else [],
         prices=_prices(baseline, after, file, catalogs),
+        warnings=list(_warnings([baseline.plan if baseline else None, after], catalogs)),
         text="",
     )
     return told.model_copy(update={"text": _text(told)})
@@ -275,6 +279,14 @@ def _prices(
     scenario = Scenario.model_validate(made.scenario) if made else file.scenario
     news = price_news(baseline.plan, after, scenario, catalogs, None)
     return sorted((each for several in news.values() for each in several), key=by_weight)
+
+
+def _warnings(plans: Sequence[GatePlan | None], catalogs: Catalogs) -> Iterator[str]:
+    """Prices of yesterday's plan and of today's that may be right and seldom are."""
+    paid = dict.fromkeys(each.offer for plan in plans if plan is not None for each in plan.purchases)
+    for offer, text in odd_prices(catalogs, paid):
+        place = catalogs.price_places.get(offer)
+        yield f"{offer}: {text}{f' ({place})' if place else ''}"
 
 
 def _text(told: Replanned) -> str:
@@ -319,4 +331,5 @@ def _summary(found: Sequence[Replanned], removed: Sequence[Removed], saves: Deci
     parts = [f"{counts[advice]} {said}" for advice, said in words.items() if counts[advice]]
     parts += [f"{len(removed)} removed"] if removed else []
     saved = f"; moving saves {_usd(saves)} a month" if saves else ""
-    return f"{len(found)} {'scenario' if len(found) == 1 else 'scenarios'}: {', '.join(parts)}{saved}."
+    odd = "; have an odd price confirmed first" if any(each.warnings for each in found) else ""
+    return f"{len(found)} {'scenario' if len(found) == 1 else 'scenarios'}: {', '.join(parts)}{saved}{odd}."

@@ -39,7 +39,7 @@ CHANGES: Final[Mapping[str, Cell]] = {
 
 def replan_answer(found: ReplanReport) -> WrittenAnswer:
     """All scenarios in a table, then those that somebody has to act upon."""
-    acted = [each for each in found.scenarios if each.advice != "stay" or _moves_freely(each)]
+    acted = [each for each in found.scenarios if each.advice != "stay" or _moves_freely(each) or each.warnings]
     gone = tuple(f"{each.scenario}: {money(each.before_usd)} a month can be stopped" for each in found.removed)
     within = f"a move has to pay back within {found.months} {'month' if found.months == 1 else 'months'}"
     sections = (
@@ -57,7 +57,7 @@ def _moves_freely(each: Replanned) -> bool:
 
 def _section(each: Replanned) -> Section:
     moved = [change for change in each.deployments if change.sign != "="]
-    return Section(each.scenario, (each.text, *_prices(each)), table_of(moved, CHANGES))
+    return Section(each.scenario, (each.text, *each.warnings, *_prices(each)), table_of(moved, CHANGES))
 
 
 def _prices(each: Replanned) -> Iterator[str]:

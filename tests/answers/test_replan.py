@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
-from support.gate_cases import baseline, scenario, world
+from support.gate_cases import baseline, offer, scenario, world
 
 from optimizer.answers.gate.baseline import Baseline
 from optimizer.answers.replan import Replanned, ReplanReport, replan
@@ -18,6 +18,7 @@ from optimizer.inputs.scenario.loading import ScenarioFile, load_scenario_file
 from optimizer.inputs.scenario.policy import Migration
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
+from optimizer.report.layout.text import answer_text
 from optimizer.report.replan import replan_answer
 
 
@@ -51,6 +52,28 @@ def test_what_is_still_best_stays(tmp_path: Path, catalogs: Catalogs, before: Ba
     assert (found.saves_usd_per_month, found.one_time_usd, found.replicas_changed) == (None, Decimal(0), 0)
     assert [price.what for price in found.prices] == ["price_moved"]
     assert report.summary == "1 scenario: 1 to leave as they are."
+
+
+@pytest.mark.parametrize(("l4", "l40s", "advice"), [("0.40", "0.015", "move"), ("0.004", "1.50", "stay")])
+def test_nothing_moves_onto_a_price_far_from_what_others_ask_without_a_word(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline, l4: str, l40s: str, advice: str
+) -> None:
+    """One price slipped by three digits; others ask what they did."""
+    others = tuple(
+        offer(gpu, usd).model_copy(update={"provider": f"{gpu}other{number}"})
+        for gpu, usd in (("l4", "0.60"), ("l40s", "1.60"))
+        for number in range(5)
+    )
+    today = world(catalogs, l4=l4, l40s=l40s)
+    report = replan([scenario(tmp_path)], replace(today, offers=(*today.offers, *others)), [before])
+    found = only(report)
+    assert found.advice == advice
+    (warning,) = found.warnings
+    odd = "l4" if advice == "stay" else "l40s"
+    assert f"{odd}house/us/box/1x{odd}/on_demand: {odd}house asks" in warning
+    assert "have the price confirmed" in warning
+    assert report.summary.endswith("have an odd price confirmed first.")
+    assert warning in answer_text(replan_answer(report)).replace("\n    ", " ")
 
 
 def test_a_move_is_worth_it_where_it_pays_back_within_the_months(
