@@ -54,6 +54,19 @@ def verify_plan(path: Path, catalogs: Catalogs, certificate: Path | None = None)
     return Verification(passed=all(check.passed for check in checks), checks=checks)
 
 
+def refuse_edited(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> None:
+    """That a plan's figures hold, for whoever goes on to count on them; nothing is simulated again.
+
+    Raises:
+        InputError: they do not, with every check that fails.
+    """
+    if report.monthly_cost_usd is None:
+        return
+    broken = [check for check in verify_report(report, scenario, catalogs).checks if not check.passed]
+    if broken:
+        raise InputError(Finding("plan", 0, check.name, f"does not hold: {check.text}", WRITTEN_BY) for check in broken)
+
+
 def _simulated_again(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Check:
     """Whether the same requests meet what the file says: rates are written to six digits, so nearly the same."""
     shown, own = report.simulation, confirmed(scenario, catalogs, report.fleet)

@@ -30,8 +30,16 @@ def everything(plan: dict[str, Any], factor: float, *, price: bool) -> None:
         paid["monthly_cost_usd"] = f"{float(paid['monthly_cost_usd']) * factor:.2f}"
         if price:
             paid["price_usd_per_hour"] = str(float(paid["price_usd_per_hour"]) * factor)
+            for d in plan["deployments"]:
+                d["price_usd_per_hour"] = paid["price_usd_per_hour"]
         else:
             paid["instance_hours_per_month"] *= factor
+
+
+def run_twice(plan: dict[str, Any], *, instances: int) -> None:
+    """Two replicas at all times on so many instances, for the money of one."""
+    plan["deployments"][0]["replicas"] = plan["deployments"][0]["schedule"][0]["replicas"] = 2
+    plan["purchases"][0]["schedule"][0]["instances"] = instances
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +94,12 @@ def test_a_plan_as_it_was_written_fits(plan: dict[str, Any], tmp_path: Path) -> 
         (lambda plan: plan["purchases"][0].update(instance_hours_per_month=float("inf")), "finite number"),
         (lambda plan: plan["deployments"][0].update(monthly_cost_usd="NaN"), "finite number"),
         (lambda plan: plan["deployments"][0].update(replicas=-1), "greater than or equal to 0"),
+        (lambda plan: plan["deployments"][0].update(replicas=2), "deployments[0].replicas: 2, but its schedule runs 1"),
+        (lambda plan: run_twice(plan, instances=1), "replicas on 2 GPUs of gcp/us-east4/g2-standard-4/1xl4/on_demand"),
+        (lambda plan: run_twice(plan, instances=2), "instance_hours_per_month: 730, but its schedule runs 1,460"),
+        (lambda plan: plan["deployments"][0].update(gpu="h100-sxm"), "1xh100-sxm/on_demand, which no purchase is of"),
+        (lambda plan: plan["deployments"][0].update(price_usd_per_hour="0.2"), "0.2, but gcp/us-east4/g2-standard-4"),
+        (lambda plan: plan["deployments"][0].update(tensor_parallel=2), "1, but its degrees of parallelism take 2"),
     ],
 )
 def test_what_does_not_fit_is_named(plan: dict[str, Any], edit: Edit, says: str, tmp_path: Path) -> None:

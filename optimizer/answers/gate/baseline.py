@@ -27,6 +27,13 @@ Amount = Annotated[float, Field(ge=0, le=10**18, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**9)]
 
 
+class GateReplicas(Lenient):
+    """Replicas of a deployment in a period."""
+
+    period: Count
+    replicas: Count
+
+
 class GateDeployment(Lenient):
     """A deployment as any plan writes it."""
 
@@ -51,6 +58,27 @@ class GateDeployment(Lenient):
     instances: Count = 0
     price_usd_per_hour: Money | None = None
     """None in plans of versions that did not record it here."""
+    schedule: tuple[GateReplicas, ...] = ()
+
+    @property
+    def offer(self) -> str:
+        """The id of the offer that it runs on."""
+        term = f"{self.pricing_term}-{self.commitment_months}m" if self.commitment_months else self.pricing_term
+        return f"{self.provider}/{self.region}/{self.instance_type}/{self.gpus_per_instance}x{self.gpu}/{term}"
+
+
+class GateInstances(Lenient):
+    """Instances of an offer that run in a period."""
+
+    period: Count
+    instances: Count
+
+
+class GatePeriod(Lenient):
+    """Hours that are planned alike."""
+
+    period: Count
+    hours_per_month: Amount
 
 
 class GatePurchase(Lenient):
@@ -61,6 +89,7 @@ class GatePurchase(Lenient):
     storage_usd_per_hour: Money = Decimal(0)
     instance_hours_per_month: Amount
     monthly_cost_usd: Money
+    schedule: tuple[GateInstances, ...] = ()
 
 
 class GateApiUse(Lenient):
@@ -127,6 +156,7 @@ class GatePlan(Lenient):
     deployments: tuple[GateDeployment, ...]
     purchases: tuple[GatePurchase, ...] = ()
     hosted: tuple[GateApiUse, ...] = ()
+    periods: tuple[GatePeriod, ...] = ()
     migration: GateMigration | None = None
     costs: GateCosts | None = None
     simplicity: GateSimplicity | None = None

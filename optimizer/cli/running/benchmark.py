@@ -25,6 +25,7 @@ def benchmark(
     known = calls.load_catalogs(catalogs)
     report, scenario = calls.planned(plan, known)
     with about_plan(plan):
+        calls.refuse_edited(report, scenario, known)
         found = calls.benchmark(report, scenario, known, tool.value)
     calls.write_folder(output, calls.benchmark_files(found), "benchmark", [calls.RESULTS])
     deliver(calls.benchmark_answer(found), calls.benchmark_content(found, str(output)), output_format, None)
