@@ -36,7 +36,7 @@ def watch_answer(found: WatchReport) -> WrittenAnswer:
     sections = (
         Section("What was planned", table=Table(HEADINGS, tuple(_row(each) for each in found.figures))),
         Section("Why", tuple(f"{_name(each)}: {each.text}" for each in found.figures)),
-        Section("What it costs", tuple(_bill(found.bill)) if found.bill else ("needs a rate: two moments",)),
+        Section("What it costs", tuple(_bill(found, found.bill)) if found.bill else (found.bill_needs,)),
         Section("How it was judged", tuple(_how(found))),
     )
     return WrittenAnswer(with_content(sections), summary, "Watch")
@@ -75,7 +75,7 @@ def _amount(each: WatchedFigure, value: float) -> str:
     return f"{figure(value, 4)} ms" if each.quantity.endswith("_ms") else figure(value, 4)
 
 
-def _bill(bill: WatchedBill) -> Iterator[str]:
+def _bill(found: WatchReport, bill: WatchedBill) -> Iterator[str]:
     planned = bill.planned_usd_per_million_tokens
     against = f", planned ${significant(planned)}" if planned is not None else ""
     yield f"${significant(bill.usd_per_million_tokens)} per million tokens{against}"
@@ -83,8 +83,12 @@ def _bill(bill: WatchedBill) -> Iterator[str]:
     if answers is not None:
         against = f", planned ${significant(of_plan)}" if of_plan is not None else ""
         yield f"${significant(answers)} per million answer tokens{against}"
+    month = f"{money(bill.usd_per_month)} a month for all"
+    if not min(found.planned_replicas) <= found.replicas <= max(found.planned_replicas):
+        seen = f"{money(bill.usd_per_month_of_seen)} a month for {found.replicas}"
+        month = f"{seen}, planned {money(bill.usd_per_month)} for {_replicas(found)}"
     yield (
-        f"a replica at ${significant(bill.usd_per_replica_hour)} an hour ({money(bill.usd_per_month)} a month for all) "
+        f"a replica at ${significant(bill.usd_per_replica_hour)} an hour ({month}) "
         f"and {figure(bill.tokens_per_second, 4)} tokens a second, as long as that rate stays"
     )
 

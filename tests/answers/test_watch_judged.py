@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 import pytest
-from support.expositions import VLLM, Served
+from support.expositions import LLAMA, VLLM, Served
 from support.scenarios import with_workload
 
 from optimizer import InputError, load_scenario
@@ -104,7 +104,7 @@ def test_a_counter_of_cached_tokens_that_is_absent_is_no_count_of_zero(
         line if VLLM["cached"] not in line else "" if said is None else f"{line.rsplit(' ', 1)[0]} {said}\n"
         for line in lines
     )
-    other = replace(SERVED, cached=0.1, labels={"engine": "1", "model_name": "chat"}).text()
+    other = replace(SERVED, cached=0.1, labels={"engine": "1", "model_name": LLAMA}).text()
     for text in (silent, silent + other):
         found = judge(replace(replica, cached_share=0.5), text)["cached_input_share"]
         assert (found.verdict, found.measured, found.text) == ("undecided", None, "not told")
@@ -170,7 +170,7 @@ def test_replicas_of_one_file_are_told_apart_by_the_label_of_the_engine_alone(re
 
     def two(requests: int) -> str:
         each = replace(SERVED, requests=requests)
-        return "".join(replace(each, labels={"engine": name, "model_name": "chat"}).text() for name in "01")
+        return "".join(replace(each, labels={"engine": name, "model_name": LLAMA}).text() for name in "01")
 
     found = judge(replica, two(2000), two(1000), seconds=1000.0)["requests_per_second"]
     assert (found.verdict, found.measured, found.requests) == ("within", 1.0, 2000)
@@ -206,7 +206,7 @@ def test_two_readings_of_a_cache_are_two_where_no_request_is_in_both(
 
 
 def test_two_replicas_read_once_are_two_readings_of_a_cache(replica: PlannedReplica) -> None:
-    other = replace(SERVED, kv=0.24, labels={"engine": "1", "model_name": "chat"}).text()
+    other = replace(SERVED, kv=0.24, labels={"engine": "1", "model_name": LLAMA}).text()
     assert judge(replica, replace(SERVED, kv=0.24).text())["kv_cache_share"].verdict == "within"
     assert judge(replica, replace(SERVED, kv=0.24).text() + other)["kv_cache_share"].verdict == "drifted"
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.command import Command, Result
-from support.expositions import SGLANG, VLLM, Served
+from support.expositions import LLAMA, SGLANG, VLLM, Served
 
 from optimizer import InputError, load_scenario
 from optimizer.answers.watch.exposition import read_exposition
@@ -121,8 +121,45 @@ def test_one_moment_tells_no_rate_and_no_cost_and_all_the_rest(watch: Watch) -> 
     found = watch(AS_PLANNED.text())
     assert found.code == 4
     assert [name for name, verdict in verdicts(found).items() if verdict != "within"] == ["requests_per_second"]
-    assert json.loads(found.out)["bill"] is None
+    answer = json.loads(found.out)
+    assert (answer["bill"], answer["bill_needs"]) == (None, "needs a rate: two moments tell it, the earlier first")
     assert watch(replace(AS_PLANNED, ttft_s=0.5).text()).code == 1
+
+
+def test_what_is_missing_for_a_rate_is_named_and_two_moments_are_not_asked_for_again(watch: Watch) -> None:
+    twice = AS_PLANNED.text(), replace(AS_PLANNED, requests=5400).text()
+    untimed = json.loads(watch(*twice).out)
+    assert "say with --interval-s how many seconds lie between the two" in untimed["figures"][0]["text"]
+    assert untimed["bill_needs"] == f"needs a rate: {untimed['figures'][0]['text']}"
+    restarted = json.loads(watch(*reversed(twice), interval_s=600).out)
+    assert restarted["bill_needs"].startswith("needs a rate: a server started again")
+    idle = json.loads(watch(AS_PLANNED.text(), AS_PLANNED.text(), interval_s=600).out)
+    assert (idle["bill"], idle["bill_needs"]) == (None, "nothing was served: no token bears the cost")
+    assert "nothing was served" in watch(AS_PLANNED.text(), AS_PLANNED.text(), interval_s=600, options=()).out
+
+
+def test_another_model_is_refused_unless_its_name_is_one_of_the_planned_or_said_to_be(watch: Watch) -> None:
+    def named(name: str, *options: str) -> Result:
+        return ten_minutes(watch, replace(AS_PLANNED, labels={"model_name": name}), options=options)
+
+    other = named("mistralai/Mistral-7B")
+    assert other.code == 2
+    assert f"of the model mistralai/Mistral-7B, planned is {LLAMA}" in other.err
+    assert "--served-model-name mistralai/Mistral-7B" in other.err
+    assert named("Qwen/Qwen3-32B").code == 2
+    assert named("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8").code == 0
+    assert (named("support").code, named("support", "--served-model-name", "support").code) == (2, 0)
+
+
+def test_what_more_replicas_than_planned_cost_is_told(watch: Watch) -> None:
+    def two(requests: int) -> str:
+        each = replace(AS_PLANNED, requests=requests)
+        return "".join(replace(each, labels={"instance": name}).text() for name in "ab")
+
+    said = watch(two(2700), two(5400), interval_s=600, options=()).out
+    assert "a replica at $0.99 an hour ($1,445.40 a month for 2, planned $722.70 for 1)" in " ".join(said.split())
+    bill = json.loads(watch(two(2700), two(5400), interval_s=600).out)["bill"]
+    assert (bill["usd_per_month"], bill["usd_per_month_of_seen"]) == ("722.70", "1445.40")
     unknown = watch(AS_PLANNED.text(), replace(AS_PLANNED, requests=5400).text())
     assert (unknown.code, json.loads(unknown.out)["seconds"]) == (4, None)
 
@@ -207,7 +244,7 @@ def test_a_file_in_which_two_replicas_look_alike_or_serve_other_models_is_refuse
     assert twice.code == 2
     assert "a second time with the same labels" in twice.err
     other = replace(AS_PLANNED, labels={"engine": "1", "model_name": "other"})
-    assert "several models in one place: chat, other" in watch(AS_PLANNED.text() + other.text()).err
+    assert f"several models in one place: {LLAMA}, other" in watch(AS_PLANNED.text() + other.text()).err
 
 
 @contextmanager
@@ -284,7 +321,8 @@ def test_sglang_is_read_by_its_own_names_and_a_deployment_of_several_is_named(wa
     assert nobody.code == 2
     assert "say whose metrics these are: the plan has" in nobody.err
     name = nobody.err.partition("the plan has ")[2].partition(",")[0]
-    found = watch(served.text(SGLANG), plan="one-engine", options=("--deployment", name, "--format", "json"))
+    options = ("--deployment", name, "--served-model-name", "m", "--format", "json")
+    found = watch(served.text(SGLANG), plan="one-engine", options=options)
     assert found.code in (1, 4), found.err
     figures = json.loads(found.out)["figures"]
     assert all(each["metric"].startswith("sglang:") and each["text"] != "not told" for each in figures)

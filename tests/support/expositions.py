@@ -7,6 +7,8 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+"""As `export` has it served."""
 SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 10.0, 20.0)
 TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 VLLM = {
@@ -42,7 +44,7 @@ class Served:
     tpot_s: float = 0.0217
     kv: float = 0.12
     cached: float = 0.0
-    labels: Mapping[str, str] = field(default_factory=lambda: {"engine": "0", "model_name": "chat"})
+    labels: Mapping[str, str] = field(default_factory=lambda: {"engine": "0", "model_name": LLAMA})
 
     def text(self, names: Mapping[str, str] = VLLM, at_ms: int | None = None) -> str:
         """What its /metrics says."""

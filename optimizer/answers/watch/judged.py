@@ -29,7 +29,8 @@ MOST_COUNTED: Final = 2_000_000
 STAYS_APART: Final = 3.0
 """After so many mean stays one request in twenty is left, where they end at random."""
 TOO_FEW: Final = "too few requests to say how far they spread"
-NEEDS_TWO: Final = "two moments tell a rate, and how many seconds lie between them"
+NEEDS_TWO: Final = "two moments tell it, the earlier first"
+NEEDS_SECONDS: Final = "say with --interval-s how many seconds lie between the two, which bear no time stamps"
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,16 @@ class Watched:
             yield self._latency(limit)
         yield self._kv_cache()
 
+    def no_rate(self) -> str:
+        """What nobody can tell a rate for the lack of; empty where it can be told."""
+        if self.window.moments == 1:
+            return NEEDS_TWO
+        return self.window.changed(self.metrics["requests"]) or ("" if self.window.seconds else NEEDS_SECONDS)
+
     def per_second(self, quantity: Quantity) -> float | None:
         """Of a counter, or of the sum of a histogram, by one replica; None where nobody can tell."""
         metric, seconds = self.metrics.get(quantity, ""), self.window.seconds
-        if seconds is None or self.window.changed(self.metrics["requests"]):
+        if seconds is None or self.no_rate():
             return None
         h = self.window.histogram(metric)
         amount = self.window.counted(metric) if h is None else h.total
@@ -125,10 +132,10 @@ class Watched:
     def _rate(self) -> WatchedFigure:
         metric, (low, high) = self.metrics["requests"], self.planned.rates_per_s
         expected = Expected("requests_per_second", metric, low * (1 - self.tolerance), high * (1 + self.tolerance))
-        why = self.window.changed(metric)
         count, seconds = self.window.counted(metric), self.window.seconds
+        why = self.no_rate()
         if why or count is None or seconds is None:
-            return expected.told("undecided", why or NEEDS_TWO)
+            return expected.told("undecided", why or "not told")
         return expected.held(rate_between(count, self.planned.cv2, seconds * self.replicas), round(count))
 
     def _length(self, quantity: WatchedQuantity, key: Quantity, planned: float) -> WatchedFigure:

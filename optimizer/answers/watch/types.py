@@ -48,6 +48,8 @@ class WatchedBill(Strict):
 
     usd_per_month: Usd
     """Of the deployment, as planned."""
+    usd_per_month_of_seen: Usd
+    """Of as many replicas as told of themselves, if they run all month."""
     usd_per_replica_hour: UnitUsd
     requests_per_second: Figure
     """Of one replica, like the next."""
@@ -85,4 +87,6 @@ class WatchReport(Strict):
     figures: list[WatchedFigure]
     bill: WatchedBill | None
     """None where it is not known how many tokens there were a second."""
+    bill_needs: str
+    """What is missing for it; empty where nothing is."""
     notes: list[str]

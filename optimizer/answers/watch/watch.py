@@ -10,7 +10,7 @@ from optimizer.answers.watch.scrapes import observe
 from optimizer.answers.watch.types import WatchedBill, WatchedFigure, WatchReport, WatchVerdict
 from optimizer.answers.watch.window import Window
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.units import SECONDS_PER_HOUR
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.deploying import Quantity
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -20,6 +20,7 @@ from optimizer.plan.record.report import PlanReport
 GRAVEST_FIRST: Final[tuple[WatchVerdict, ...]] = ("drifted", "undecided", "within")
 TOLERANCE: Final = 0.1
 MILLION: Final = 1_000_000
+OF_BILL: Final[tuple[Quantity, ...]] = ("requests", "input_tokens", "output_tokens")
 
 
 def watch(
@@ -31,6 +32,7 @@ def watch(
     deployment: str | None = None,
     interval_s: float | None = None,
     tolerance: float = TOLERANCE,
+    served_as: str | None = None,
 ) -> WatchReport:
     """Holds the metrics of a deployment's servers against what is planned of it.
 
@@ -42,6 +44,7 @@ def watch(
         deployment: Whose metrics they are; needed where the plan has several.
         interval_s: Seconds between two reads of URLs, or between two files that bear no time stamps.
         tolerance: By how much load and cache may differ from the plan, as a share of it.
+        served_as: What the servers call the model, where that is no name of it that the catalogs know.
 
     Returns:
         A verdict on each quantity and on all of them, and what a million tokens cost.
@@ -53,10 +56,11 @@ def watch(
     planned = planned_replica(report, scenario, catalogs, deployment)
     metrics = _names(planned, catalogs)
     window = Window(observe(sources, interval_s), metrics.get("replica_label", ""))
-    _check_model(window, metrics)
+    _check_model(window, metrics, planned, catalogs, served_as)
     replicas = len(window.replicas(metrics["requests"]))
     watched = Watched(planned, window, metrics, replicas, tolerance)
     figures = list(watched.figures())
+    missing = _missing(watched)
     verdicts = {each.verdict for each in figures}
     d = planned.d
     return WatchReport(
@@ -73,7 +77,8 @@ def watch(
         tolerance=tolerance,
         sure=SURE,
         figures=figures,
-        bill=_bill(watched),
+        bill=None if missing else _bill(watched),
+        bill_needs=missing,
         notes=[*_left_out(window, metrics), *_notes(planned, catalogs, figures)],
     )
 
@@ -94,8 +99,10 @@ def _names(planned: PlannedReplica, catalogs: Catalogs) -> dict[Quantity, str]:
     return metrics
 
 
-def _check_model(window: Window, metrics: dict[Quantity, str]) -> None:
-    """That the servers tell of requests, and of one model.
+def _check_model(
+    window: Window, metrics: dict[Quantity, str], planned: PlannedReplica, catalogs: Catalogs, served_as: str | None
+) -> None:
+    """That the servers tell of requests, and of the planned model alone.
 
     Raises:
         InputError: they do not.
@@ -108,16 +115,36 @@ def _check_model(window: Window, metrics: dict[Quantity, str]) -> None:
     if len(models) > 1:
         problem = f"several models in one place: {', '.join(models)}"
         raise InputError([Finding("--metrics", 0, metric, problem, "give the servers of one deployment")])
+    for name in models:
+        if name != served_as and not _is_called(planned.d.model, name, catalogs):
+            problem = f"of the model {name}, planned is {catalogs.published_name(planned.d.model)}"
+            hint = f"if the servers call that so, say --served-model-name {name}"
+            raise InputError([Finding("--metrics", 0, metric, problem, hint)])
 
 
-def _bill(watched: Watched) -> WatchedBill | None:
+def _is_called(model: str, name: str, catalogs: Catalogs) -> bool:
+    """Whether a name is one of the model's: the one that `export` serves it by, or that of a checkpoint of it."""
+    known = name in catalogs.models or name.casefold() in catalogs.aliases
+    return known and catalogs.model(name).id == catalogs.model(model).id
+
+
+def _missing(watched: Watched) -> str:
+    """Why nobody can tell what tokens cost; empty where it can be told."""
+    if why := watched.no_rate():
+        return f"needs a rate: {why}"
+    told = [watched.per_second(name) for name in OF_BILL]
+    if None in told:
+        return "needs to know how many tokens prompts and answers have, which is not told"
+    return "" if sum(amount or 0.0 for amount in told[1:]) > 0 else "nothing was served: no token bears the cost"
+
+
+def _bill(watched: Watched) -> WatchedBill:
     """What tokens cost at the rate that was seen, at the planned price of a replica's hour."""
     planned, d = watched.planned, watched.planned.d
-    requests, prompt, answer = (watched.per_second(name) for name in ("requests", "input_tokens", "output_tokens"))
-    if requests is None or prompt is None or answer is None or prompt + answer <= 0:
-        return None
+    requests, prompt, answer = (watched.per_second(name) or 0.0 for name in OF_BILL)
     return WatchedBill(
         usd_per_month=d.monthly_cost_usd,
+        usd_per_month_of_seen=planned.usd_per_hour * watched.replicas * HOURS_PER_MONTH,
         usd_per_replica_hour=planned.usd_per_hour,
         requests_per_second=requests,
         tokens_per_second=prompt + answer,

@@ -43,6 +43,9 @@ def watch(
     tolerance_percent: Annotated[
         float, typer.Option(min=0.0, max=100.0, help="By how much load and cache may differ from the plan.")
     ] = 10.0,
+    served_model_name: Annotated[
+        str | None, typer.Option(help="What the servers call the model, where it is no published name of it.")
+    ] = None,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
@@ -60,6 +63,7 @@ def watch(
             deployment=deployment,
             interval_s=interval_s,
             tolerance=tolerance_percent / 100,
+            served_as=served_model_name,
         )
     deliver(calls.watch_answer(found), found, output_format, output)
     raise typer.Exit(EXIT_BY_VERDICT[found.verdict])
