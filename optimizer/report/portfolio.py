@@ -24,8 +24,9 @@ LIMITS: Final[Mapping[str, Cell]] = {
     ">used": "{busiest:,}",
     ">alone": "{alone:,}",
     "": "{unit}",
-    ">worth of one more": lambda each: money(each.usd_per_unit_month) if each.usd_per_unit_month else "",
+    ">worth of one more": lambda each: f"about {money(each.usd_per_unit_month)}" if each.usd_per_unit_month else "",
 }
+ROUGH: Final = "what one more of a limit is worth goes by prices of the last round: plan again with it raised to know"
 
 
 def portfolio_answer(found: PortfolioReport) -> WrittenAnswer:
@@ -35,13 +36,14 @@ def portfolio_answer(found: PortfolioReport) -> WrittenAnswer:
     lines = (f"the first {len(shown)}, and {more:,} more in the JSON",) if more else ()
     paid = f"Who pays what: {found.split_rule}." if found.services else ""
     proven = f"Nothing cheaper among {found.bound_of}." if found.monthly_cost_usd is not None else ""
+    rough = ROUGH if any(each.usd_per_unit_month for each in found.limits) else ""
     sections = (
         Section("Services", lines, table_of(shown, SERVICES)),
         *(_pool(pool) for pool in found.pools),
         Section("Shared limits", (), table_of(found.limits, LIMITS)),
         Section("What conflicts", tuple(item.text for item in found.conflict)),
         Section("Ways out", tuple(way.text for way in found.relaxations)),
-        Section("How to read it", tuple(filter(None, (paid, proven))) + (tuple(found.notes) if shown else ())),
+        Section("How to read it", tuple(filter(None, (paid, proven, rough))) + (tuple(found.notes) if shown else ())),
     )
     return WrittenAnswer(with_content(sections), found.summary, f"Portfolio {found.portfolio}")
 

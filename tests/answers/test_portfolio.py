@@ -1,5 +1,6 @@
 """Services planned together: pools shared by day and night, limits kept, who pays what, what does not go together."""
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +11,8 @@ from support.gate_cases import offer, world
 from optimizer.answers.portfolio.portfolio import portfolio
 from optimizer.answers.portfolio.reading import load_portfolio
 from optimizer.answers.portfolio.split import in_cents
-from optimizer.answers.portfolio.types import PortfolioReport
+from optimizer.answers.portfolio.telling import worth_of_one_more
+from optimizer.answers.portfolio.types import LimitUse, PortfolioReport
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.portfolio import Portfolio
@@ -18,6 +20,7 @@ from optimizer.plan.portfolio.pools import check_pools
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.portfolio import PortfolioClaim, verify_portfolio
 from optimizer.report.export import as_json
+from optimizer.report.layout.text import answer_text
 from optimizer.report.portfolio import portfolio_answer
 
 SCENARIO = """name: {name}
@@ -99,6 +102,22 @@ def test_a_scarce_quota_goes_to_who_saves_most_by_it(tmp_path: Path, catalogs: C
     assert sum(each.pays_usd for each in found.services) == found.monthly_cost_usd
     # equals pay the same, whoever has the L4
     assert abs(found.services[0].pays_usd - found.services[1].pays_usd) <= Decimal("0.01")
+
+
+def test_one_more_of_a_limit_is_worth_nothing_where_an_instance_has_room() -> None:
+    assert worth_of_one_more(0, [1, 8], 546.687) == Decimal("546.69")
+    assert worth_of_one_more(3, [4, 8], 546.687) == Decimal("546.69")
+    assert worth_of_one_more(4, [4, 8], 546.687) == 0
+
+
+def test_a_price_by_the_hour_keeps_its_digits_and_what_is_rough_is_said_to_be(day_and_night: PortfolioReport) -> None:
+    (pool,) = day_and_night.pools
+    exact = pool.model_copy(update={"price_usd_per_hour": Decimal("1.17263")})
+    assert json.loads(exact.model_dump_json())["price_usd_per_hour"] == "1.17263"
+    limit = LimitUse(field="quotas[l4]", unit="GPUs", limit=5, busiest=5, alone=6, usd_per_unit_month=Decimal("546.69"))
+    text = answer_text(portfolio_answer(day_and_night.model_copy(update={"limits": (limit,)})))
+    assert "about $546.69" in text
+    assert "by prices of the last round" in text
 
 
 def test_what_does_not_go_together_says_which_limit_and_how_far_to_raise_it(tmp_path: Path, catalogs: Catalogs) -> None:

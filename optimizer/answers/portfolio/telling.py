@@ -1,6 +1,6 @@
 """A portfolio's answer put together: each service, what it has of what is shared, and what is proven of all."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -259,14 +259,26 @@ def _limits(told: PlannedAlone, fleets: Sequence[PlannedFleet], prices: SharedPr
         price = float(prices.use[number].sum()) if prices is not None else 0.0
         if limit.quota is None and not use.any() and not alone:
             continue
+        busiest = int(use.max())
         yield LimitUse(
             field=limit.field,
             unit=limit.unit,
             limit=limit.most,
-            busiest=int(use.max()),
+            busiest=busiest,
             alone=alone,
-            usd_per_unit_month=Decimal(repr(round(price, 2))),
+            usd_per_unit_month=worth_of_one_more(limit.most - busiest, weights.values(), price),
         )
+
+
+def worth_of_one_more(room: int, units: Iterable[int], price: float) -> Decimal:
+    """What one unit more of a limit would save, as the last round's prices say it; nothing where an instance has room.
+
+    Args:
+        room: Units that are left in the busiest hour.
+        units: That an instance takes, of each offer in question.
+        price: Of a unit, in US dollars a month.
+    """
+    return Decimal(0) if room >= min(units, default=1) else Decimal(repr(round(price, 2)))
 
 
 def _hours(fleet: PlannedFleet, weights: Mapping[str, int]) -> Floats:

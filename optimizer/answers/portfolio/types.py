@@ -56,7 +56,7 @@ class PlannedPool(Strict):
     """As the catalogs name it."""
     instances: int
     max_instances: int
-    price_usd_per_hour: Usd
+    price_usd_per_hour: Decimal
     monthly_cost_usd: Usd
     busiest_instances: int
     """In the hour in which most of it is used."""
@@ -76,7 +76,7 @@ class LimitUse(Strict):
     alone: int
     """The same where every service is planned alone, which may be more than there is."""
     usd_per_unit_month: Usd
-    """What one unit more would be worth by the prices of the last round; 0 where it does not bind."""
+    """About what one unit more would be worth, by the prices of the last round; 0 where an instance has room."""
 
 
 class ServiceShare(Strict):
