@@ -73,7 +73,8 @@ def benchmark(report: PlanReport, scenario: Scenario, catalogs: Catalogs, tool: 
     runs = runs_of(scenario, catalogs, report.fleet)
     left_out = not_benchmarked(report)
     if not runs:
-        raise InputError([Finding("plan", 0, "deployments", f"nothing to measure: {'; '.join(left_out)}")])
+        why = "; ".join(left_out) or "nothing runs on instances that it buys"
+        raise InputError([Finding("plan", 0, "deployments", f"nothing to measure: {why}")])
     _check_arrivals(runs, tool)
     names = dict.fromkeys(run.deployment_name for run in runs)
     grouped = [tuple(run for run in runs if run.deployment_name == name) for name in names]

@@ -169,7 +169,7 @@ def check_outputs(outputs: Iterable[Path]) -> None:
         if twin is not path and not _is_special(path):
             problem, hint = "would be written twice by this command", "give each result a file of its own"
         if problem:
-            findings.append(Finding("--output", 0, "", f"{path} {problem}", hint))
+            findings.append(Finding(str(path), 0, "", problem, hint))
     if findings:
         raise InputError(findings)
 
@@ -212,7 +212,7 @@ def write_bytes(path: Path, content: bytes, *, over_inputs: bool = False) -> Non
     """
     problem, hint = _problem_of(path, over_inputs=over_inputs)
     if problem:
-        raise InputError([Finding("--output", 0, "", f"{path} {problem}", hint)])
+        raise InputError([Finding(str(path), 0, "", problem, hint)])
     try:
         if _is_special(path):
             with path.open("wb") as stream:
@@ -220,8 +220,7 @@ def write_bytes(path: Path, content: bytes, *, over_inputs: bool = False) -> Non
         else:
             _replace(Path(os.path.realpath(path)), content)
     except OSError as error:
-        problem = f"{path} cannot be written: {reason(error)}"
-        raise InputError([Finding("--output", 0, "", problem)]) from error
+        raise InputError([Finding(str(path), 0, "", f"cannot be written: {reason(error)}")]) from error
 
 
 def _is_special(path: Path) -> bool:

@@ -65,6 +65,12 @@ def test_money(
     assert bool(report.warnings) == ("warn_only" in limits and not broken)
 
 
+def test_a_budget_between_two_cents_shows_the_digits_that_differ(small: Catalogs, tmp_path: Path) -> None:
+    (reason,) = judged(scenario(tmp_path), small, max_monthly_usd=Decimal("364.995")).reasons
+    assert reason.text == "$365.00 a month is $0.005 over the budget of $364.995"
+    assert (reason.limit, reason.value) == ("364.995", "365.00")
+
+
 def test_a_price_that_is_gone_breaks_until_it_is_allowed_by_name(
     small: Catalogs, catalogs: Catalogs, tmp_path: Path
 ) -> None:

@@ -129,6 +129,13 @@ def test_what_is_wrong_in_the_file_is_told_with_its_line(text: str, line: int, s
     assert says in str(finding)
 
 
+def test_an_empty_file_of_rules_is_not_told_what_a_scenario_needs(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        written(tmp_path, "")
+    (finding,) = refused.value.findings
+    assert (finding.problem, finding.hint) == ("the file is empty", "")
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -38,6 +38,11 @@ def started(shell: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
     )
 
 
+def test_what_cannot_be_written_is_named_and_no_option_that_nobody_gave(optimizer: Command, tmp_path: Path) -> None:
+    refused = optimizer("gate", "ci-gate", "--junit", str(tmp_path))
+    assert (refused.code, refused.err) == (2, f"error: {tmp_path}: is a folder\n")
+
+
 def test_a_full_disk_leaves_the_old_file(optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -46,7 +51,7 @@ def test_a_full_disk_leaves_the_old_file(optimizer: Command, tmp_path: Path, mon
     output.write_text("old")
     monkeypatch.setattr(os, "fsync", full)
     result = optimizer("schema", "scenario", "--output", str(output))
-    assert (result.code, result.err) == (2, f"error: --output: {output} cannot be written: No space left on device\n")
+    assert (result.code, result.err) == (2, f"error: {output}: cannot be written: No space left on device\n")
     assert output.read_text() == "old"
     assert os.listdir(tmp_path) == ["schema.json"]
 
@@ -289,7 +294,7 @@ def test_names_cannot_forge_lines_or_move_the_cursor(optimizer: Command, tmp_pat
         ("$O plan nosuch 2> /dev/full", 2, b""),
         ("$O schema plan >&- 2>&- <&- --output x; code=$?; cat x | head -c 1; exit $code", 0, b""),
         ("$O plan - <&-", 2, b"error: standard input: cannot be read: it is closed"),
-        ("$O schema plan --output /dev/full", 2, b"/dev/full cannot be written: No space left on device"),
+        ("$O schema plan --output /dev/full", 2, b"/dev/full: cannot be written: No space left on device"),
         ("$O schema plan --output /dev/stdout | head -1 | grep -q '{'", 0, b""),
     ],
 )

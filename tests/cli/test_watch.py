@@ -310,6 +310,12 @@ def test_what_cannot_be_watched_is_bad_input(watch: Watch, options: tuple[str, .
     assert said in refused.err
 
 
+def test_a_plan_by_which_nothing_runs_is_said_to_be_one(watch: Watch) -> None:
+    refused = watch(AS_PLANNED.text(), plan="infeasible-latency")
+    assert refused.code == 2
+    assert "plan.json: deployments: nothing runs by this plan" in refused.err
+
+
 def test_one_file_is_one_moment_whatever_the_interval(watch: Watch) -> None:
     refused = watch(AS_PLANNED.text(), interval_s=5)
     assert (refused.code, "one file is one moment" in refused.err) == (2, True)

@@ -25,6 +25,7 @@ from optimizer.inputs.measurements import shipped_measurements
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.text import answer_text
 from optimizer.report.plan.sections import plan_answer
+from optimizer.report.schemas import SCHEMAS
 
 PAGES = [ROOT / "README.md", ROOT / "docs" / "quick-start.md"]
 PRICES = """region,instance_type,gpu,gpu_count,price_usd_per_hour,pricing_term
@@ -46,6 +47,11 @@ IMPORT = re.compile(r"^from (\S+) import", re.MULTILINE)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.skipif(not PAGES[0].is_file(), reason="the README stands in the checkout")
+
+
+def test_every_schema_is_named() -> None:
+    (line,) = (each for each in PAGES[0].read_text(encoding="utf-8").splitlines() if "`optimizer schema NAME`" in each)
+    assert set(re.findall(r"`([\w-]+)`", line.partition("schema of")[2])) == set(SCHEMAS)
 
 
 def blocks(language: str, pages: Iterable[Path] = PAGES) -> list[str]:

@@ -145,6 +145,9 @@ def test_hosted_requests_are_said_not_to_be_measured(catalogs: Catalogs) -> None
 
 
 def test_there_is_nothing_to_measure_without_a_plan(planned: Callable[[str], PlanReport], catalogs: Catalogs) -> None:
+    elsewhere = planned("chat-8b").model_copy(update={"purchases": []})
+    with pytest.raises(InputError, match="nothing to measure: nothing runs on instances that it buys"):
+        benchmark(elsewhere, load_scenario("chat-8b"), catalogs, "vllm")
     with pytest.raises(InputError, match="the outcome is infeasible"):
         benchmark(planned("infeasible-latency"), load_scenario("infeasible-latency"), catalogs, "vllm")
 

@@ -11,9 +11,7 @@ from optimizer.answers.gate.misfits import WRITTEN_BY, misfits
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.files import read_text, refuse_hidden_signs
 
-NOT_HERE: Final = (
-    f"{WRITTEN_BY}; if it is committed, the clone may lack it: check out with fetch-depth: 0; a first gate needs none"
-)
+NOT_HERE: Final = f"{WRITTEN_BY}; if it is committed, the clone may lack it: check out with fetch-depth: 0"
 PROBLEMS_NAMED: Final = 5
 """Of one file that is no plan."""
 

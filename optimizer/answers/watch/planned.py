@@ -71,7 +71,11 @@ def planned_replica(
 
 
 def _chosen(deployment: str | None, by_name: dict[str, Deployment]) -> str:
-    known = f"the plan has {', '.join(by_name) or 'none'}"
+    known = f"the plan has {', '.join(by_name)}"
+    if not by_name:
+        raise InputError(
+            [Finding("plan", 0, "deployments", "nothing runs by this plan", "name one that has deployments")]
+        )
     if deployment is None and len(by_name) == 1:
         return next(iter(by_name))
     if deployment is None:

@@ -77,7 +77,7 @@ def parse(text: str, file: str) -> Document:
         node = yaml.compose(text, Loader=Loader)
         content = yaml.load(text, Loader=Loader)
         if node is None:
-            raise _error(file, 1, "the file is empty", "a scenario needs a name and workloads")
+            raise _error(file, 1, "the file is empty")
         remarks: list[Remark] = []
         lines = dict(_walk(node, (), remarks))
     except yaml.YAMLError as error:

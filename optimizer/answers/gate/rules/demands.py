@@ -183,14 +183,14 @@ def _budget(most: Decimal, after: Decimal) -> Verdict:
     over = after - most
     compared = f"{_usd(over)} over" if over > 0 else "within"
     text = f"{_usd(after)} a month is {compared} the budget of {_usd(most)}"
-    return Verdict("max_monthly_usd", None, over > 0, text, limit=f"{most:.2f}", value=f"{after:.2f}")
+    return Verdict("max_monthly_usd", None, over > 0, text, limit=_digits(most), value=_digits(after))
 
 
 def _increase_usd(most: Decimal, before: Decimal, after: Decimal) -> Verdict:
     change = after - before
     broken, size = change > most, _signed(change, _usd(abs(change)))
     text = f"{size} a month ({_usd(before)} → {_usd(after)}) is {_than(broken)} the {_usd(most)} allowed"
-    return Verdict("max_increase_usd", None, broken, text, limit=f"{most:.2f}", value=f"{change:.2f}")
+    return Verdict("max_increase_usd", None, broken, text, limit=_digits(most), value=_digits(change))
 
 
 def _increase_percent(most: Decimal, before: Decimal, after: Decimal) -> Verdict:
@@ -310,7 +310,13 @@ def _named(name: str, patterns: Sequence[str]) -> str:
 
 
 def _usd(amount: Decimal) -> str:
-    return f"${cents(amount):,.2f}"
+    """To the cent, and further where that would hide by how much a limit is passed."""
+    return f"${amount.normalize():,f}" if amount != cents(amount) else f"${amount:,.2f}"
+
+
+def _digits(amount: Decimal) -> str:
+    """The same for machines."""
+    return f"{amount.normalize():f}" if amount != cents(amount) else f"{amount:.2f}"
 
 
 def _signed(amount: Decimal, size: str) -> str:
