@@ -148,7 +148,10 @@ def test_another_model_is_refused_unless_its_name_is_one_of_the_planned_or_said_
     assert "--served-model-name mistralai/Mistral-7B" in other.err
     assert named("Qwen/Qwen3-32B").code == 2
     assert named("RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8").code == 0
-    assert (named("support").code, named("support", "--served-model-name", "support").code) == (2, 0)
+    own, said = named("support"), named("support", "--served-model-name", "support")
+    assert (own.code, said.code, named("support", "--served-model-name", "chat").code) == (0, 0, 2)
+    assert "the servers call their model support, which is taken to be" in " ".join(own.out.split())
+    assert "support" not in said.out
 
 
 def test_what_more_replicas_than_planned_cost_is_told(watch: Watch) -> None:
@@ -327,8 +330,7 @@ def test_sglang_is_read_by_its_own_names_and_a_deployment_of_several_is_named(wa
     assert nobody.code == 2
     assert "say whose metrics these are: the plan has" in nobody.err
     name = nobody.err.partition("the plan has ")[2].partition(",")[0]
-    options = ("--deployment", name, "--served-model-name", "m", "--format", "json")
-    found = watch(served.text(SGLANG), plan="one-engine", options=options)
+    found = watch(served.text(SGLANG), plan="one-engine", options=("--deployment", name, "--format", "json"))
     assert found.code in (1, 4), found.err
     figures = json.loads(found.out)["figures"]
     assert all(each["metric"].startswith("sglang:") and each["text"] != "not told" for each in figures)

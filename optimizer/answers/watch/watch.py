@@ -1,5 +1,6 @@
 """`watch`: whether what runs is what was planned, by what its servers tell Prometheus."""
 
+import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
@@ -19,6 +20,8 @@ from optimizer.plan.record.report import PlanReport
 
 GRAVEST_FIRST: Final[tuple[WatchVerdict, ...]] = ("drifted", "undecided", "within")
 TOLERANCE: Final = 0.1
+REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
+"""Of models, as those are named that others publish; not a path."""
 MILLION: Final = 1_000_000
 OF_BILL: Final[tuple[Quantity, ...]] = ("requests", "input_tokens", "output_tokens")
 
@@ -79,7 +82,11 @@ def watch(
         figures=figures,
         bill=None if missing else _bill(watched),
         bill_needs=missing,
-        notes=[*_left_out(window, metrics), *_notes(planned, catalogs, figures)],
+        notes=[
+            *_called_otherwise(window, metrics["requests"], planned, catalogs, served_as),
+            *_left_out(window, metrics),
+            *_notes(planned, catalogs, figures),
+        ],
     )
 
 
@@ -116,16 +123,31 @@ def _check_model(
         problem = f"several models in one place: {', '.join(models)}"
         raise InputError([Finding("--metrics", 0, metric, problem, "give the servers of one deployment")])
     for name in models:
-        if name != served_as and not _is_called(planned.d.model, name, catalogs):
+        if name != served_as and (served_as is not None or _is_another(planned.d.model, name, catalogs)):
             problem = f"of the model {name}, planned is {catalogs.published_name(planned.d.model)}"
             hint = f"if the servers call that so, say --served-model-name {name}"
             raise InputError([Finding("--metrics", 0, metric, problem, hint)])
 
 
-def _is_called(model: str, name: str, catalogs: Catalogs) -> bool:
-    """Whether a name is one of the model's: the one that `export` serves it by, or that of a checkpoint of it."""
-    known = name in catalogs.models or name.casefold() in catalogs.aliases
-    return known and catalogs.model(name).id == catalogs.model(model).id
+def _is_another(model: str, name: str, catalogs: Catalogs) -> bool:
+    """Whether a name is another model's: one that the catalogs know, or a repository that is none of the model's."""
+    if _is_known(name, catalogs):
+        return catalogs.model(name).id != catalogs.model(model).id
+    return REPOSITORY.fullmatch(name) is not None
+
+
+def _is_known(name: str, catalogs: Catalogs) -> bool:
+    return name in catalogs.models or name.casefold() in catalogs.aliases
+
+
+def _called_otherwise(
+    window: Window, metric: str, planned: PlannedReplica, catalogs: Catalogs, served_as: str | None
+) -> Iterator[str]:
+    """A name of one's own, which says nothing of which model it is."""
+    planned_name = catalogs.published_name(planned.d.model)
+    for name in window.models(metric):
+        if name != served_as and not _is_known(name, catalogs):
+            yield f"the servers call their model {name}, which is taken to be {planned_name}"
 
 
 def _missing(watched: Watched) -> str:
