@@ -10,7 +10,7 @@ from support.plain import plain_candidates, plain_offers
 from support.second_opinion import medium_problem
 
 from optimizer.base.clock import Clock
-from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.program import search as whole_search
@@ -21,7 +21,7 @@ from optimizer.program.large import search
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.restriction import promising_part
 from optimizer.program.large.rolling_horizon import _in_time
-from optimizer.program.problem.data import Limits, QuotaLimit, steady_traffic
+from optimizer.program.problem.data import HostedApis, Limits, QuotaLimit, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.proof import simple_plan as simple_plan_module
 from optimizer.program.proof.dominance import undominated
@@ -189,6 +189,17 @@ def test_a_simple_plan_is_looked_for_where_the_bound_points_to(
     plan = simple_plan(problem, state, bound.with_candidate_usd_per_hour)
     assert plan is not None
     assert plan.usd_per_hour < 1.25 * bound.usd_per_hour
+
+
+@pytest.mark.parametrize("limits", [Limits(1.0), Limits(1.0, survive=("region",))])
+def test_a_simple_plan_of_hosted_apis_needs_no_machine(limits: Limits) -> None:
+    """A question about APIs alone that was cut short ended with an error of numpy."""
+    hosted = HostedApis(("api",), np.array([0]), np.array([1e-4]), ("saas",))
+    problem = replace(_three_regions(limits), traffic=steady_traffic(("w/0",), np.array([6.0])), apis=hosted)
+    none = replace(problem, candidates=plain_candidates(np.zeros(0, dtype=np.int64), np.zeros((0, 1))))
+    plan = simple_plan(none, SearchState(Clock()), np.zeros(0))
+    assert plan is not None
+    assert plan.usd_per_hour == pytest.approx(6.0 * 1e-4 * SECONDS_PER_HOUR)
 
 
 @pytest.mark.parametrize(("spent_s", "given_s"), [(0.0, 5.0), (16.0, 2.0)])

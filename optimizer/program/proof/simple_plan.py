@@ -50,7 +50,8 @@ def simple_plan(problem: Problem, state: SearchState, with_candidate_usd_per_hou
     own = replace(
         state, clock=Clock(_seconds(state.clock)), progress=None, cutoff_usd_per_hour=np.inf, relative_gap=0.0
     )
-    if problem.traffic.periods == 1 and np.ptp(told := with_candidate_usd_per_hour) > 0:
+    told = with_candidate_usd_per_hour
+    if problem.traffic.periods == 1 and len(np.unique(told)) > 1:
         # a bound that tells candidates apart knows the limits, prices and rates alone do not
         promising = promising_candidates(problem, np.isfinite(told), told, POINTED_TO)
         plan = _on(problem, affordable(problem, promising, told), own)
@@ -112,7 +113,8 @@ def _cheapest_in_two_places(problem: Problem, cost: Floats) -> Flags:
     # (C,) by falling preference
     offer = candidates.offer[order]
     provider, region = label_numbers(offers.provider)[offer], label_numbers(offers.region)[offer]
-    for serves in candidates.rate_per_s[order].T > 0:
+    serving = candidates.rate_per_s[order].T > 0
+    for serves in serving[serving.any(axis=1)]:
         first = int(serves.argmax())
         elsewhere = serves & (provider != provider[first]) & (region != region[first])
         chosen[order[[first, int(elsewhere.argmax())]]] = True
