@@ -144,6 +144,9 @@ def search_simplest(
             continue
         most = at_most - 1 if name in HARDLY_FEWER else low
         while low < at_most:
+            if state.clock.expired:
+                proven = False
+                break
             step = _fewer(within, asked, name, most, state)
             proven = proven and step.result.status in ("optimal", "infeasible")
             if step.result.incumbent is not None:

@@ -55,7 +55,7 @@ def _of_frontier(answer: Frontier) -> Exit:
 
 def _of_comparison(answer: Comparison) -> Exit:
     if not any(row.rank for row in answer.choices):
-        return Exit.NO_PLAN
+        return EXIT_BY_OUTCOME[answer.outcome]
     return Exit.ANSWERED if answer.outcome == "optimal" or answer.enough else Exit.UNPROVEN
 
 

@@ -20,10 +20,10 @@ from support.tables import SOURCES
 
 from optimizer import load_scenario
 from optimizer.answers.bill import bill_lines
-from optimizer.answers.compare.compare import compare
+from optimizer.answers.compare.compare import _summary, compare
 from optimizer.answers.compare.types import Comparison, StoppedBy
 from optimizer.answers.planning.tried import confirmed_answer
-from optimizer.base.errors import InputError, VerificationFailed
+from optimizer.base.errors import Exit, InputError, VerificationFailed
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -35,6 +35,7 @@ from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import cents
 from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import compare_xlsx
+from optimizer.report.exits import exit_of
 from optimizer.report.export import as_json, rendered
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
@@ -190,6 +191,15 @@ def test_a_scenario_without_any_plan_has_no_winner(optimizer: Command) -> None:
     assert said.code == 3
     assert said.out.startswith("No precision serves infeasible-latency")
     assert "slo.ttft_ms" in said.out or "TTFT" in said.out
+
+
+def test_that_there_is_no_plan_is_said_only_where_it_is_proven() -> None:
+    answer = Comparison.model_validate_json((GOLDEN / "providers.json").read_text(encoding="utf-8"))
+    rows = [row.model_copy(update={"rank": None, "verdict": "not_compared"}) for row in answer.choices]
+    none = answer.model_copy(update={"choices": rows})
+    assert exit_of(none.model_copy(update={"outcome": "infeasible"})) == Exit.NO_PLAN
+    assert exit_of(none.model_copy(update={"outcome": "unproven"})) == Exit.UNPROVEN
+    assert _summary("week", "gpu", rows, "unproven") == "No plan was found in time for week by gpu."
 
 
 def test_private_discounts_show_in_the_price_alone(two_clouds: Scenario, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Hosting side by side: each way costs what arithmetic says, and the order flips where the articles' examples do."""
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from support.paths import TESTS
 from support.scenarios import with_policy
 from support.tables import OWNED, SOURCES
 
@@ -19,10 +21,12 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.variants.hosting import Flip, at_demand, stands
+from optimizer.report.compare.chart import compare_chart
 from optimizer.report.compare.compare import compare_answer
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
 OURS = SOURCES + "ours,Our books,{licence},2026-11-01\n"
+BOX = "box,basement,l40s,4,pcie,2,60000,48,0.2,2,1.5,0.1,60,400,250,ours,2026-11-01\n"
 API = "provider,model,provider_model_name,{fields},unit,as_of,source,confidence\n"
 
 
@@ -50,6 +54,34 @@ def e8(folder: Path, staff_usd: int) -> Comparison:
     rate = 50_000_000 / SECONDS_PER_MONTH
     asked = scenario({"model": "qwen2.5-7b", "requests_per_second": rate})
     return compare(asked, load_catalogs(books(folder, rack, api)), "hosting")
+
+
+def test_what_a_limit_leaves_out_is_said_and_the_rest_stands(tmp_path: Path) -> None:
+    """A comparison that was cut before the first demand ended with exit code 70."""
+    asked = scenario({"model": "qwen2.5-7b", "requests_per_second": 1})
+    answer = compare(asked, load_catalogs(books(tmp_path, BOX)), "hosting", time_limit_s=0.0)
+    rows = {row.choice: row for row in answer.choices}
+    assert rows.pop("owned").rank == 1
+    assert {row.verdict for row in rows.values()} == {"not_compared"}
+    assert answer.hosting
+    assert (answer.hosting.curve, answer.hosting.break_evens) == ([], [])
+    sections = {section.title: section for section in compare_answer(answer).sections}
+    assert sections["Where the order flips"].lines == (
+        "what rented, serverless or per_second costs at other demands: not worked out, the time limit was reached",
+        "what each way costs at 11 of 11 demands: not worked out, the time limit was reached",
+    )
+    assert "Cost by demand" not in sections
+    assert "</svg>" in compare_chart(answer, 5)
+
+
+def test_that_the_order_never_flips_is_said_only_where_all_was_looked_at() -> None:
+    told = json.loads((TESTS / "golden" / "compare" / "hosting.json").read_text(encoding="utf-8"))
+    told["hosting"]["break_evens"], told["hosting"]["curve"] = [], told["hosting"]["curve"][:2]
+    for left_out, words in (([], "nowhere between"), (["where the order flips: not worked out"], "not worked out")):
+        told["hosting"]["not_worked_out"] = left_out
+        sections = compare_answer(Comparison.model_validate(told)).sections
+        (line,) = next(each.lines for each in sections if each.title == "Where the order flips")
+        assert words in line
 
 
 def test_E8_self_hosting_breaks_even_where_its_month_buys_as_many_requests(tmp_path: Path) -> None:
@@ -123,9 +155,8 @@ def test_tokens_count_at_their_prices_and_cached_ones_at_theirs(tmp_path: Path) 
 
 @pytest.mark.parametrize("licence", ["own", "private"])
 def test_a_month_of_owned_hardware_is_told_by_part_unless_its_source_is_private(licence: str, tmp_path: Path) -> None:
-    rack = "box,basement,l40s,4,pcie,2,60000,48,0.2,2,1.5,0.1,60,400,250,ours,2026-11-01\n"
     work = {"model": "qwen2.5-7b", "requests_per_second": 2}
-    answer = compare(scenario(work), load_catalogs(books(tmp_path, rack, licence=licence)), "hosting")
+    answer = compare(scenario(work), load_catalogs(books(tmp_path, BOX, licence=licence)), "hosting")
     assert answer.hosting
     (cost,) = answer.hosting.owned
     parts = {"purchase": 1000, "power": 219, "cooling": 60, "staff": 400, "space": 250}
@@ -135,9 +166,8 @@ def test_a_month_of_owned_hardware_is_told_by_part_unless_its_source_is_private(
 
 
 def test_ways_that_do_not_exist_say_why(tmp_path: Path) -> None:
-    rack = "box,basement,l40s,4,pcie,2,60000,48,0.2,2,1.5,0.1,60,400,250,ours,2026-11-01\n"
     asked = scenario({"model": "qwen2.5-7b", "requests_per_second": 2})
-    rows = {row.choice: row for row in compare(asked, load_catalogs(books(tmp_path, rack)), "hosting").choices}
+    rows = {row.choice: row for row in compare(asked, load_catalogs(books(tmp_path, BOX)), "hosting").choices}
     assert rows["rented"].verdict == "fails"
     assert rows["serverless"].verdict == "fails"
     assert "policy.providers" in {item.requirement for item in rows["serverless"].stopped_by} or (

@@ -14,6 +14,7 @@ from support.promises import faults
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program import simplest
 from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof import steps
@@ -216,3 +217,10 @@ def test_workloads_that_keep_replicas_running_need_a_configuration_each_beside_h
     assert least_complexity(kept) == Complexity(2, 2, 1)
     assert solve(kept).reason == "2 workloads need a configuration each"
     assert solve_plainly(replace(kept, limits=Limits(max_utilization=1.0))).outcome == "optimal"
+
+
+def test_no_count_is_brought_down_once_the_limit_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step was begun all the same, so that a week took twice the time that it was given."""
+    problem = one_class([1.0, 1.0, 1.9], [1.0, 3.0, 4.0])
+    monkeypatch.setattr(simplest, "search_laid_out", pytest.fail)
+    assert simpler(problem, Complexity(2, 4, 2), 1e6, Clock(0.0)) == (None, False)

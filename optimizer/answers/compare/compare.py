@@ -23,6 +23,7 @@ from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fields import Outcome
 from optimizer.plan.variants.choices import Dimension, Tried, choices_of, mixes_of, tried, value_of
 
 HOSTING: Final = "hosting"
@@ -122,7 +123,7 @@ def _comparison(
         by=by,
         outcome=answer.solution.outcome,
         enough=answer.enough,
-        summary=_summary(scenario.name, by, ranked),
+        summary=_summary(scenario.name, by, ranked, answer.solution.outcome),
         catalog_as_of=catalogs.as_of,
         confidence=scenario.policy.confidence,
         requests_per_month=float(ruler.volume.requests),
@@ -145,9 +146,11 @@ def _ranked(rows: Iterable[Compared], *, admitted_first: bool) -> list[Compared]
     return [each.model_copy(update={"rank": next(ranks)}) if each.verdict == "complies" else each for each in by_cost]
 
 
-def _summary(scenario: str, by: str, rows: list[Compared]) -> str:
+def _summary(scenario: str, by: str, rows: list[Compared], outcome: Outcome) -> str:
     what = by.replace("_", " ")
     complying = [each for each in rows if each.verdict == "complies"]
+    if not complying and outcome != "infeasible":
+        return f"No plan was found in time for {scenario} by {what}."
     if not complying:
         return f"No {what} serves {scenario} under its policy."
     first, others = complying[0], complying[1:]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from optimizer.answers.compare.rows import volume_of
 from optimizer.answers.compare.types import (
@@ -93,12 +93,28 @@ def hosting_facts(found: Hostings) -> HostingFacts:
         curve=points,
         break_evens=list(_break_evens(found, found_flips, requests)),
         utilization=[] if by_api is None else list(_utilizations(found, by_api)),
-        notes=[*_notes(found, curves), *_not_compared(ended or limit)],
+        notes=list(_notes(found, curves)),
+        not_worked_out=list(_left_out(found, points, ended, found_flips, limit)),
     )
 
 
-def _not_compared(limit: Limit | None) -> list[str]:
-    return [] if limit is None else [f"not compared at every demand: the {limit} was reached"]
+def _left_out(
+    found: Hostings, points: Sequence[DemandPoint], ended: Limit | None, flipped: Sequence[Flip], limit: Limit | None
+) -> Iterator[str]:
+    """Of the costs at other demands: ways of which nothing is known, demands after a limit, changes of order."""
+    limits = {way: tried.limit for way, tried in found.by_way.items() if tried.limit is not None and way != HYBRID}
+    for reached, ways in groupby(limits, key=lambda way: limits[way]):
+        yield f"what {_either(list(ways))} costs at other demands: not worked out, the {reached} was reached"
+    if ended is not None:
+        missing = f"{len(factors()) - len(points)} of {len(factors())} demands"
+        beyond = f", those beyond {points[-1].requests_per_month:,.0f} requests a month" if points else ""
+        yield f"what each way costs at {missing}{beyond}: not worked out, the {ended} was reached"
+    if limit is not None:
+        yield f"where {'else ' if flipped else ''}the order flips: not worked out, the {limit} was reached"
+
+
+def _either(ways: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(ways[:-1]), ways[-1])))
 
 
 def _point(curves: Mapping[str, Callable[[float], Cost]], requests: Decimal, factor: float) -> DemandPoint:

@@ -130,6 +130,13 @@ class HostingFacts(Strict):
     break_evens: list[BreakEven]
     utilization: list[WinningUtilization]
     notes: list[str]
+    not_worked_out: list[str] = Field(default_factory=list, exclude_if=operator.not_)
+    """What of the costs at other demands, and of where the order flips, was left out because a limit was reached."""
+
+    @property
+    def ways(self) -> list[str]:
+        """Those whose cost at other demands is told; none where a limit was reached before the first demand."""
+        return list(self.curve[0].monthly_cost_usd) if self.curve else []
 
 
 class Assumption(Strict):

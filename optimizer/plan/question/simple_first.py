@@ -44,7 +44,7 @@ def simple_first(inquiry: Inquiry, coarse: Answer) -> Answer | None:
         coarse: Its cheapest plan of few periods, as far as it was searched.
     """
     cost_usd = coarse.solution.cost_usd_per_month
-    if cost_usd is None or inquiry.mixes_between() or not is_large(coarse):
+    if cost_usd is None or inquiry.mixes_between() or inquiry.clock.expired or not is_large(coarse):
         return None
     asked = replace(inquiry, clock=inquiry.clock.share(SHARE_OF_SIMPLE), looks_ahead=False)
     search = partial(search_simplest, known=coarse.complexity, break_ties=not inquiry.any_of_equals)

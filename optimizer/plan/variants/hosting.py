@@ -75,11 +75,17 @@ def tried_ways(inquiry: Inquiry) -> dict[str, Tried]:
     for number, way in enumerate(WAYS):
         # half of what is left of a limit is for how the ways compare at other demands
         in_turn = replace(inquiry, clock=inquiry.clock.share(0.5 / (len(WAYS) - number)))
-        try:
-            found[way] = _tried(in_turn, way)
-        except LimitReached as reached:
-            found[way] = Tried(way, None, limit=reached.limit)
+        found[way] = _tried_in_time(in_turn, way)
     return found
+
+
+def _tried_in_time(inquiry: Inquiry, way: str) -> Tried:
+    if (limit := inquiry.clock.reached) is not None:
+        return Tried(way, None, limit=limit)
+    try:
+        return _tried(inquiry, way)
+    except LimitReached as reached:
+        return Tried(way, None, limit=reached.limit)
 
 
 def _tried(inquiry: Inquiry, way: str) -> Tried:

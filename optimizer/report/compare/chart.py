@@ -14,7 +14,7 @@ def compare_chart(answer: Comparison, top: int) -> str:
     Raises:
         InputError: matplotlib is not installed.
     """
-    if answer.hosting is not None and answer.hosting.curve[0].monthly_cost_usd:
+    if answer.hosting is not None and answer.hosting.ways:
         return _break_even_chart(answer, answer.hosting)
     return _spread_chart(answer, top)
 
@@ -42,7 +42,7 @@ def _break_even_chart(answer: Comparison, facts: HostingFacts) -> str:
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         requests = [point.requests_per_month for point in facts.curve]
-        for index, way in enumerate(facts.curve[0].monthly_cost_usd):
+        for index, way in enumerate(facts.ways):
             # a gap in the line where there is no plan: None is NaN as a float
             costs = np.array([point.monthly_cost_usd[way] for point in facts.curve], dtype=float)
             axes.plot(requests, costs, **series_style(index), markersize=4, label=way)

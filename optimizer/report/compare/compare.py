@@ -250,16 +250,15 @@ def _hosting(facts: HostingFacts) -> list[Section]:
 
 
 def _flips(facts: HostingFacts) -> tuple[str, ...]:
-    if facts.break_evens:
-        return tuple(item.text for item in facts.break_evens)
-    if len(facts.curve[0].monthly_cost_usd) < 2:
-        return ()
+    known = (*(item.text for item in facts.break_evens), *facts.not_worked_out)
+    if known or len(facts.ways) < 2:
+        return known
     first, last = facts.curve[0].requests_per_month, facts.curve[-1].requests_per_month
     return (f"nowhere between {first:,.0f} and {last:,.0f} requests a month",)
 
 
 def _curve(facts: HostingFacts) -> Section:
-    ways = list(facts.curve[0].monthly_cost_usd)
+    ways = facts.ways
     rows = tuple(
         (f"{point.requests_per_month:,.0f}", *(_cost(point.monthly_cost_usd[way]) for way in ways))
         for point in facts.curve
