@@ -19,6 +19,7 @@ from optimizer.plan.question.forcing import Choice, offers_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.report.plan.why_not import why_not_answer
 
 SCENARIO = {
     "name": "proposed",
@@ -43,6 +44,32 @@ REGIONS = ("us-east-1", "eu-west-2")
 def few(market_of: Callable[..., Catalogs]) -> Catalogs:
     sold = market_of(*PROVIDERS)
     return replace(sold, offers=tuple(o for o in sold.offers if o.provider != "aws" or o.region in REGIONS))
+
+
+SIMPLER = {
+    "name": "simpler",
+    "workloads": [
+        {
+            "name": "answers",
+            "model": "qwen2.5-32b",
+            "requests_per_second": 3.34,
+            "input_tokens": 6000,
+            "output_tokens": 350,
+            "cached_input_share": 0.3,
+            "slo": {"ttft_ms": 2250, "tpot_ms": 45},
+            "min_quality": 0.98,
+        }
+    ],
+    "policy": {"pricing_terms": ["on_demand", "reserved_1y"]},
+}
+"""One server of h100-sxm is shown; three of a100-40-sxm are the cheapest, by some dollars."""
+PLACES = (("gcp", "europe-west1"), ("gcp", "europe-west4"), ("aws", "eu-west-1"), ("aws", "eu-north-1"))
+
+
+@pytest.fixture(scope="module")
+def two_cards(catalogs: Catalogs) -> Catalogs:
+    there = (offer for offer in catalogs.offers if (offer.provider, offer.region) in PLACES)
+    return replace(catalogs, offers=tuple(offer for offer in there if offer.gpu in ("h100-sxm", "a100-40-sxm")))
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +98,7 @@ def test_a_dearer_choice_is_explained_by_factors_that_multiply_to_the_difference
 
 
 def test_the_price_that_lets_it_in_does_and_a_little_more_does_not(dearer: WhyNot, few: Catalogs) -> None:
-    (entry, *_) = dearer.entries
-    assert entry.way == "beside"
+    (entry,) = (each for each in dearer.entries if each.way == "beside")
     inquiry = of_measured(few)
     as_simple = inquiry.as_simple_as(solved(inquiry).complexity)
     moved = offers_of(Choice(gpu="l4"), inquiry.market)
@@ -83,6 +109,39 @@ def test_the_price_that_lets_it_in_does_and_a_little_more_does_not(dearer: WhyNo
 
     assert "l4" in gpus(factor * Decimal("0.99"))
     assert "l4" not in gpus(factor * Decimal("1.01"))
+
+
+def test_a_choice_that_is_cheaper_than_the_simpler_plan_that_is_shown_says_so(two_cards: Catalogs) -> None:
+    """It was "as cheap as the optimum" at 523.48 USD less."""
+    answer = why_not(Scenario.model_validate(SIMPLER), two_cards, Choice(gpu="a100-40-sxm"))
+    assert (answer.verdict, answer.entries) == ("cheaper", [])
+    assert answer.cheapest_usd == answer.monthly_cost_usd
+    assert answer.difference_usd is not None
+    assert answer.difference_usd < 0
+    less = f"${-answer.difference_usd:,.2f}"
+    assert f"a month, {less} (2.1 %) less than the plan of" in answer.summary
+    assert f"which costs {less} more than the cheapest for being simpler" in answer.summary
+    titles = [section.title for section in why_not_answer(answer).sections]
+    assert ("The plan" in titles, "The optimum" in titles) == (True, False)
+
+
+def test_the_plan_that_is_shown_is_no_optimum_where_it_is_simpler(two_cards: Catalogs) -> None:
+    answer = why_not(Scenario.model_validate(SIMPLER), two_cards, Choice(gpu="h100-sxm"))
+    assert (answer.verdict, answer.difference_usd) == ("chosen", 0)
+    assert "this is the plan, which costs $523.48 more than the cheapest for being simpler" in answer.summary
+
+
+def test_the_smallest_discount_that_brings_a_choice_in_is_named_first(two_cards: Catalogs) -> None:
+    """Only that of a plan as simple as the one shown was, which takes a larger one."""
+    answer = why_not(Scenario.model_validate(SIMPLER), two_cards, Choice(provider="aws"))
+    assert [entry.way for entry in answer.entries] == ["alone", "beside"]
+    whole, simple = answer.entries
+    assert whole.discount_percent < simple.discount_percent
+    assert answer.optimal_monthly_cost_usd is not None
+    assert answer.monthly_cost_usd is not None
+    paid = answer.monthly_cost_usd * (1 - Decimal(str(whole.discount_percent)) / 100)
+    assert float(paid) == pytest.approx(float(answer.optimal_monthly_cost_usd))
+    assert "with no more to operate" in simple.text
 
 
 def test_what_is_already_chosen_is_said_to_be(few: Catalogs) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Final, Literal
 
+from optimizer.answers.planning.entry_price import EntryPrice, entry_prices
+from optimizer.answers.planning.plan_shown import PlanShown, bought
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import InputError
@@ -17,12 +18,12 @@ from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.conflict import plan_without
-from optimizer.plan.explain.pricing import SAME_COST, crossing
+from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
-from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.readback.summary import summarized
@@ -35,36 +36,32 @@ SCHEMA_VERSION: Final = 1
 SHARE_OF_EACH_PLAN: Final = 0.4
 """Of what is left of a limit, for the plan and for the choice's plan in turn; the rest is for what lies between."""
 WHY_NOT_PHASES: Final = ("predicting", "solving", "comparing")
-CHEAPEST: Final = Decimal("0.01")
-"""Prices are lowered to one percent at most: a discount beyond is no price."""
 SHORTFALLS: Final = frozenset(item.requirement for item in CRITERIA.values() if not item.predicted)
 """Requirements that decide which candidates and offers there are: failing them is told as a shortfall."""
 
 
-class EntryPrice(Strict):
-    """The price at which the choice becomes part of an optimal plan, all other prices as they are."""
-
-    way: Literal["beside", "alone"]
-    """Beside other offers in the plan, or carrying all of it."""
-    discount_percent: Figure
-    summary: str
-    text: str
+WhyNotVerdict = Literal["chosen", "as_cheap", "cheaper", "dearer", "fails", "not_offered", "only_this"]
+"""`cheaper`: the plan that is shown costs more, for being simpler or for lack of time."""
 
 
 class WhyNot(Strict):
-    """A proposed choice beside the optimal plan."""
+    """A proposed choice beside the plan."""
 
     schema_version: int = SCHEMA_VERSION
     scenario: str
     confidence: Figure
     choice: dict[str, str | int]
-    verdict: Literal["chosen", "as_cheap", "dearer", "fails", "not_offered", "only_this"]
+    verdict: WhyNotVerdict
     """`only_this`: the choice has a plan and the scenario as a whole was not solved in time."""
     summary: str
     optimal_monthly_cost_usd: Usd | None
+    """Of the plan that is shown for the scenario, which may be a simpler one than the cheapest."""
     optimal_summary: str
+    cheapest_usd: Usd | None
+    """The proven optimum; less than the plan that is shown where that is simpler; null where none is proven."""
     monthly_cost_usd: Usd | None
     difference_usd: Usd | None
+    """Against the plan that is shown."""
     deployments: list[Deployment]
     factors: list[CostFactor]
     shortfalls: list[Shortfall]
@@ -76,6 +73,11 @@ class WhyNot(Strict):
     not_worked_out: list[str]
     """What of all this was left out because the time limit or the work limit was reached, in words."""
 
+    @property
+    def of_optimum(self) -> bool:
+        """Whether the plan that is shown is the proven optimum, or there is none at all."""
+        return self.cheapest_usd == self.optimal_monthly_cost_usd
+
 
 def why_not(
     scenario: Scenario,
@@ -86,7 +88,7 @@ def why_not(
     work_limit: int | None = None,
     progress: Progress | None = None,
 ) -> WhyNot:
-    """What a choice costs against the optimum, or what it fails.
+    """What a choice costs against the plan, or what it fails.
 
     Args:
         scenario: What is asked.
@@ -114,44 +116,68 @@ def why_not(
         raise InputError(findings)
     begin("solving")
     answer = confirmed_answer(inquiry)
-    chosen = _bought(answer)
+    chosen = PlanShown.of(answer)
+    if chosen is not None and _covers_all(choice, chosen.plan):
+        return _already(inquiry, choice, chosen)
     inquiry = replace(as_decided(inquiry, answer), clock=clock.share(SHARE_OF_EACH_PLAN))
     proposal = forced(inquiry, choice)
     begin("comparing")
     if proposal is None:
         return _not_to_be_had(inquiry, choice, chosen)
-    proposed = _bought(solved(proposal))
+    alone = solved(proposal)
+    proposed = bought(alone)
     inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
     if proposed is None:
         return _failing(inquiry, choice, chosen, proposal)
     if chosen is None:
         summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed)}"
         return _told(inquiry, choice, None, proposed, summary=summary, verdict="only_this")
-    return _compared(inquiry, choice, chosen, proposed, as_simple=inquiry.as_simple_as(answer.complexity))
+    least = proposed if alone.cheapest is None else read_back(alone.cheapest)
+    # of plans on it the simplest, unless only a less simple one is cheaper than the plan
+    proposed = least if least.monthly_cost_usd < chosen.usd else proposed
+    return _compared(inquiry.as_simple_as(answer.complexity), choice, chosen, proposed, least)
 
 
-def _bought(answer: Answer) -> PlannedFleet | None:
-    return read_back(answer) if answer.solution.outcome in ("optimal", "feasible") else None
+def _already(inquiry: Inquiry, choice: Choice, chosen: PlanShown) -> WhyNot:
+    """The plan that is shown is on the choice."""
+    what = f"the plan{chosen.but}:" if chosen.but else "the optimal plan,"
+    text = f"{choice.words()}: ${chosen.usd:,.2f} a month: this is {what} {summarized(chosen.plan)}"
+    return _told(inquiry, choice, chosen, chosen.plan, summary=text, verdict="chosen")
 
 
 def _compared(
-    inquiry: Inquiry, choice: Choice, chosen: PlannedFleet, proposed: PlannedFleet, as_simple: Inquiry
+    as_simple: Inquiry, choice: Choice, chosen: PlanShown, proposed: PlannedFleet, least: PlannedFleet
 ) -> WhyNot:
-    """Both plans stand: the difference, what makes it, and the price that closes it, of plans as simple as chosen."""
-    difference = proposed.monthly_cost_usd - chosen.monthly_cost_usd
-    plan = summarized(proposed)
-    cost = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month"
-    if difference <= SAME_COST:
-        already = _covers_all(choice, chosen)
-        text = f"{cost}: this is the optimal plan, {plan}" if already else f"{cost}, as cheap as the optimum: {plan}"
-        verdict: Literal["chosen", "as_cheap"] = "chosen" if already else "as_cheap"
-        return _told(inquiry, choice, chosen, proposed, summary=text, verdict=verdict)
-    percent = f"{difference / chosen.monthly_cost_usd * 100:+.1f} %"
-    text = f"{cost}, +${difference:,.2f} ({percent}) against the optimum of ${chosen.monthly_cost_usd:,.2f}: {plan}"
-    met, limit = until_limit(_beside(as_simple, choice, chosen))
-    left_out = _left_out("the price at which it enters the plan", limit)
-    entries = _entries(met, chosen, proposed)
-    return _told(inquiry, choice, chosen, proposed, summary=text, verdict="dearer", entries=entries, left_out=left_out)
+    """Both plans stand: the difference, what makes it, and the price that closes it.
+
+    Args:
+        as_simple: The question for plans as simple as the one that is shown.
+        choice: What was proposed.
+        chosen: The plan that is shown.
+        proposed: The plan on the choice alone.
+        least: The cheapest one on it, which may be less simple.
+    """
+    difference = proposed.monthly_cost_usd - chosen.usd
+    percent = difference / chosen.usd * 100
+    cost, plan = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month", summarized(proposed)
+    if abs(difference) <= SAME_COST:
+        text = f"{cost}, as cheap as {chosen.words}: {plan}"
+        return _told(as_simple, choice, chosen, proposed, summary=text, verdict="as_cheap")
+    if difference < 0:
+        text = f"{cost}, ${-difference:,.2f} ({-percent:.1f} %) less than {chosen.words}: {plan}"
+        return _told(as_simple, choice, chosen, proposed, summary=text, verdict="cheaper")
+    text = f"{cost}, +${difference:,.2f} ({percent:+.1f} %) against {chosen.words}: {plan}"
+    entries, limit = entry_prices(as_simple, choice, chosen.plan, least)
+    return _told(
+        as_simple,
+        choice,
+        chosen,
+        proposed,
+        summary=text,
+        verdict="dearer",
+        entries=entries,
+        left_out=_left_out("the price at which it enters the plan", limit),
+    )
 
 
 def _left_out(what: str, limit: Limit | None) -> list[str]:
@@ -163,32 +189,7 @@ def _covers_all(choice: Choice, chosen: PlannedFleet) -> bool:
     return not chosen.hosted and all(choice.covers(d, {*OF_OFFERS, *OF_CONFIGURATIONS}) for d in forced_on)
 
 
-def _beside(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet) -> Iterator[EntryPrice]:
-    """Cheaper until it stands in the plan beside others, where only offers were named."""
-    if not set(choice.given()) - {*OF_OFFERS}:
-        met = crossing(inquiry, chosen, offers_of(choice, inquiry.market), CHEAPEST)
-        if met is not None:
-            yield _entry("beside", met.factor, summarized(met.plan))
-
-
-def _entries(beside: Sequence[EntryPrice], chosen: PlannedFleet, proposed: PlannedFleet) -> list[EntryPrice]:
-    """Cheaper until it stands in the plan beside others, and until it carries all."""
-    found = list(beside)
-    whole = chosen.monthly_cost_usd / proposed.monthly_cost_usd
-    if not found or whole < min(1 - entry.discount_percent / 100 for entry in found) - 1e-9:
-        found.append(_entry("alone", whole, summarized(proposed)))
-    return found
-
-
-def _entry(way: Literal["beside", "alone"], factor: Decimal, summary: str) -> EntryPrice:
-    discount = float((1 - factor) * 100)
-    place = "enters the plan" if way == "beside" else "is the whole plan at the optimum's cost"
-    return EntryPrice(
-        way=way, discount_percent=discount, summary=summary, text=f"{discount:.1f} % cheaper it {place}: {summary}"
-    )
-
-
-def _failing(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None, proposal: Inquiry) -> WhyNot:
+def _failing(inquiry: Inquiry, choice: Choice, chosen: PlanShown | None, proposal: Inquiry) -> WhyNot:
     """No plan on the choice: what its closest candidates fail, what admitting it would cost, what else helps."""
     failed = shortfalls(inquiry, choice)
     liftable = {item.criterion for item in failed} & {*MENDABLE, *(criterion.name for criterion in OFFER_CRITERIA)}
@@ -218,7 +219,7 @@ def _failing(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None, prop
 def _admitted(inquiry: Inquiry, choice: Choice, lifted: Collection[str]) -> Iterator[PlannedFleet]:
     """The plan on the choice where what bars it is lifted, if that alone helps."""
     admitted = forced(inquiry, choice, lifted) if lifted else None
-    plan = None if admitted is None else _bought(solved(admitted))
+    plan = None if admitted is None else bought(solved(admitted))
     if plan is not None:
         yield plan
 
@@ -236,7 +237,7 @@ def _ways(proposal: Inquiry, failed: Sequence[str]) -> Iterator[WayOut]:
         yield from together(proposal, missed)
 
 
-def _not_to_be_had(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet | None) -> WhyNot:
+def _not_to_be_had(inquiry: Inquiry, choice: Choice, chosen: PlanShown | None) -> WhyNot:
     """No configuration on any offer of the choice: what keeps workloads from them, or what there is none of."""
     kept = out_of_reach(inquiry, choice)
     if not kept:
@@ -262,28 +263,29 @@ def _not_offered(choice: Choice, inquiry: Inquiry) -> str:
 def _told(
     inquiry: Inquiry,
     choice: Choice,
-    chosen: PlannedFleet | None,
+    chosen: PlanShown | None,
     proposed: PlannedFleet | None,
     *,
     summary: str,
-    verdict: Literal["chosen", "as_cheap", "dearer", "fails", "not_offered", "only_this"],
+    verdict: WhyNotVerdict,
     entries: Sequence[EntryPrice] = (),
     failed: Sequence[Shortfall] = (),
     admitted: PlannedFleet | None = None,
     ways: Sequence[Relaxation] = (),
     left_out: Sequence[str] = (),
 ) -> WhyNot:
-    beside = chosen.deployments if chosen and proposed and verdict != "chosen" else None
+    beside = chosen.plan.deployments if chosen and proposed and verdict != "chosen" else None
     return WhyNot(
         scenario=inquiry.scenario.name,
         confidence=inquiry.scenario.policy.confidence,
         choice=choice.given(),
         verdict=verdict,
         summary=summary,
-        optimal_monthly_cost_usd=chosen.monthly_cost_usd if chosen else None,
-        optimal_summary=summarized(chosen) if chosen else "",
+        optimal_monthly_cost_usd=chosen.usd if chosen else None,
+        optimal_summary=summarized(chosen.plan) if chosen else "",
+        cheapest_usd=chosen.cheapest_usd if chosen else None,
         monthly_cost_usd=proposed.monthly_cost_usd if proposed else None,
-        difference_usd=proposed.monthly_cost_usd - chosen.monthly_cost_usd if proposed and chosen else None,
+        difference_usd=proposed.monthly_cost_usd - chosen.usd if proposed and chosen else None,
         deployments=list(proposed.deployments) if proposed else [],
         factors=cost_factors(beside, proposed.deployments) if beside and proposed else [],
         shortfalls=list(failed),

@@ -22,11 +22,19 @@ def _sections(answer: WhyNot) -> Iterator[Section]:
     yield Section("What makes the difference", table=_factors(answer))
     yield Section("What would make it possible", (*_admitted(answer), *(way.text for way in answer.relaxations)))
     yield Section("The price that lets it in, all others unchanged", tuple(entry.text for entry in answer.entries))
-    cost = answer.optimal_monthly_cost_usd
-    optimum = (
-        "no plan at all meets the scenario" if cost is None else f"{money(cost)} a month, {answer.optimal_summary}"
-    )
-    yield Section("The optimum", (optimum, *answer.not_worked_out))
+    yield Section(_heading(answer), (_plan(answer), *answer.not_worked_out))
+
+
+def _heading(answer: WhyNot) -> str:
+    return "The optimum" if answer.of_optimum else "The plan"
+
+
+def _plan(answer: WhyNot) -> str:
+    cost, least = answer.optimal_monthly_cost_usd, answer.cheapest_usd
+    if cost is None:
+        return "no plan at all meets the scenario"
+    cheapest = "" if answer.of_optimum or least is None else f"; the cheapest costs {money(least)}"
+    return f"{money(cost)} a month, {answer.optimal_summary}{cheapest}"
 
 
 def _factors(answer: WhyNot) -> Table:
@@ -42,7 +50,7 @@ def _factors(answer: WhyNot) -> Table:
         for factor in answer.factors
         if factor.chosen != factor.proposed
     )
-    return Table(("", ">optimum", ">instead", "", ">cost"), rows)
+    return Table(("", ">optimum" if answer.of_optimum else ">plan", ">instead", "", ">cost"), rows)
 
 
 def _admitted(answer: WhyNot) -> tuple[str, ...]:
