@@ -16,11 +16,12 @@ from support.gate_cases import scenario as small
 from support.gate_cases import world
 from support.paths import TESTS
 from support.scenarios import with_policy, with_workload
+from support.simpler import SIMPLER, of_two_cards
 from support.tables import SOURCES
 
 from optimizer import load_scenario
 from optimizer.answers.bill import bill_lines
-from optimizer.answers.compare.compare import _summary, compare
+from optimizer.answers.compare.compare import _ranked, _summary, compare
 from optimizer.answers.compare.types import Comparison, StoppedBy
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.base.errors import Exit, InputError, VerificationFailed
@@ -82,6 +83,27 @@ def test_the_winner_is_the_plan(name: str, by: str, policy: dict[str, object], c
     assert first.summary == summarized(plan)
     costs = [row.monthly_cost_usd for row in answer.choices if row.rank]
     assert costs == sorted(costs, key=lambda cost: cost or Decimal(0))
+
+
+def test_the_plan_stands_first_and_says_why_a_row_may_cost_less(catalogs: Catalogs) -> None:
+    """It stood second, with a negative difference to the first, which was "cheapest"."""
+    answer = compare(Scenario.model_validate(SIMPLER), of_two_cards(catalogs), "gpu")
+    plan, cheaper = answer.choices
+    assert [(row.choice, row.rank) for row in answer.choices] == [("h100-sxm", 1), ("a100-40-sxm", 2)]
+    assert (plan.difference_usd, cheaper.difference_usd) == (0, (cheaper.monthly_cost_usd or 0) - plan.monthly_cost_usd)  # type: ignore[operator]
+    why = "which costs $523.48 more than the cheapest for being simpler"
+    assert answer.summary.startswith(f"simpler by gpu: the plan is h100-sxm at $24,654.90 a month, {why}; next a100-40")
+    section = next(each for each in compare_answer(answer).sections if each.title == "What complies")
+    assert section.lines[0] == f"the first row is the plan, {why}: others may cost less"
+
+
+def test_of_equals_what_is_admitted_stands_first() -> None:
+    answer = Comparison.model_validate_json((GOLDEN / "hosting.json").read_text(encoding="utf-8"))
+    plan = next(row for row in answer.choices if row.rank == 1)
+    barred = plan.model_copy(update={"choice": "barred", "verdict": "not_admitted"})
+    dearer = plan.model_copy(update={"choice": "dearer", "monthly_cost_usd": (plan.monthly_cost_usd or 0) + 1})
+    assert [row.choice for row in _ranked([plan, barred], plan, admitted_first=False)] == [plan.choice, "barred"]
+    assert [row.choice for row in _ranked([dearer, plan], dearer, admitted_first=False)] == ["dearer", plan.choice]
 
 
 def test_every_row_is_the_optimum_under_its_choice(two_clouds: Scenario, few: Catalogs) -> None:

@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
+from typing import cast
 
 import pytest
 from support.paths import TESTS
@@ -18,8 +19,10 @@ from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
+from optimizer.plan.record.fleet import Outline
+from optimizer.plan.variants import hosting
 from optimizer.plan.variants.hosting import Flip, at_demand, stands
 from optimizer.report.compare.chart import compare_chart
 from optimizer.report.compare.compare import compare_answer
@@ -95,6 +98,44 @@ def test_E8_self_hosting_breaks_even_where_its_month_buys_as_many_requests(tmp_p
     (found,) = answer.hosting.utilization
     assert found.wins_from / found.planned == pytest.approx(21_800 / 25_000)
     assert 0 < found.wins_from < found.planned <= 0.85
+
+
+def test_a_mix_that_saves_nothing_is_no_row_and_no_reason_to_admit_anything(tmp_path: Path) -> None:
+    """The very plan that is admitted stood before itself as "hybrid would be cheapest, were it admitted"."""
+    answer = e8(tmp_path, 15_000)
+    assert answer.choices[0].rank == 1
+    assert "hybrid" not in {row.choice for row in answer.choices}
+    assert "were it admitted" not in answer.summary
+    assert answer.hosting
+    assert answer.hosting.notes[0].startswith("no mix of rented, serverless, owned hosting costs less than")
+    (owned,) = answer.hosting.owned
+    assert owned.instances == 1
+
+
+@dataclass(frozen=True)
+class Priced:
+    usd: int
+    cheapest: "Priced | None" = None
+
+
+@pytest.mark.parametrize(
+    ("mix", "told"),
+    [
+        (Priced(90), Priced(90)),
+        (Priced(100), None),
+        (Priced(104), None),
+        (Priced(104, Priced(95)), Priced(95)),
+        (Priced(104, Priced(97)), None),
+    ],
+)
+def test_a_mix_is_told_where_it_costs_less_than_what_it_is_made_of(
+    mix: Priced, told: Priced | None, chat: Scenario, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simple plan of a mix may be dearer than a way that it may use, whose own cheapest plan costs 97."""
+    monkeypatch.setattr(hosting, "outlined", lambda each: Outline(monthly_cost_usd=Decimal(each.usd)))
+    inquiry, others = Inquiry.of(chat, catalogs), [Priced(100, Priced(97)), Priced(120)]
+    found = hosting.cheaper_mix(inquiry, cast(Answer, mix), cast(list[Answer], others))
+    assert (None if found is None else found.answer) == told
 
 
 def test_E8_without_its_staff_breaks_even_at_a_third_of_the_requests(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from support.simpler import SIMPLER, of_two_cards
 
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.why_not import WhyNot, why_not
@@ -46,30 +47,9 @@ def few(market_of: Callable[..., Catalogs]) -> Catalogs:
     return replace(sold, offers=tuple(o for o in sold.offers if o.provider != "aws" or o.region in REGIONS))
 
 
-SIMPLER = {
-    "name": "simpler",
-    "workloads": [
-        {
-            "name": "answers",
-            "model": "qwen2.5-32b",
-            "requests_per_second": 3.34,
-            "input_tokens": 6000,
-            "output_tokens": 350,
-            "cached_input_share": 0.3,
-            "slo": {"ttft_ms": 2250, "tpot_ms": 45},
-            "min_quality": 0.98,
-        }
-    ],
-    "policy": {"pricing_terms": ["on_demand", "reserved_1y"]},
-}
-"""One server of h100-sxm is shown; three of a100-40-sxm are the cheapest, by some dollars."""
-PLACES = (("gcp", "europe-west1"), ("gcp", "europe-west4"), ("aws", "eu-west-1"), ("aws", "eu-north-1"))
-
-
 @pytest.fixture(scope="module")
 def two_cards(catalogs: Catalogs) -> Catalogs:
-    there = (offer for offer in catalogs.offers if (offer.provider, offer.region) in PLACES)
-    return replace(catalogs, offers=tuple(offer for offer in there if offer.gpu in ("h100-sxm", "a100-40-sxm")))
+    return of_two_cards(catalogs)
 
 
 @pytest.fixture(scope="module")

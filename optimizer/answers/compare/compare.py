@@ -1,6 +1,6 @@
 """The best plan under each choice of provider, GPU, precision, term, region or hosting, and what stops the others."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import count
@@ -10,6 +10,7 @@ from optimizer.answers.compare.basis import assumptions, rounding, sources_of
 from optimizer.answers.compare.hosting import hosting_facts, hostings
 from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
+from optimizer.answers.planning.plan_shown import PlanShown
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock
@@ -19,11 +20,12 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import read_back
-from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fields import Outcome, cents
 from optimizer.plan.variants.choices import Dimension, Tried, choices_of, mixes_of, tried, value_of
 
 HOSTING: Final = "hosting"
@@ -114,16 +116,19 @@ def _row(ruler: Ruler, found: Tried) -> Compared:
 
 
 def _comparison(
-    ruler: Ruler, answer: Answer, by: str, rows: Iterable[Compared], hosting: HostingFacts | None
+    ruler: Ruler, answer: Answer, by: str, rows: Sequence[Compared], hosting: HostingFacts | None
 ) -> Comparison:
-    ranked = _ranked(rows, admitted_first=by != HOSTING)
+    """The whole answer; of the rows the first is the unrestricted plan, if there is one."""
+    ranked = _ranked(rows, rows[0] if ruler.chosen else None, admitted_first=by != HOSTING)
+    but = _not_the_cheapest(PlanShown.of(answer, ruler.chosen), ranked)
     scenario, catalogs, week = ruler.inquiry.scenario, ruler.inquiry.catalogs, answer.formulation.periods
     return Comparison(
         scenario=scenario.name,
         by=by,
         outcome=answer.solution.outcome,
         enough=answer.enough,
-        summary=_summary(scenario.name, by, ranked, answer.solution.outcome),
+        summary=_summary(scenario.name, by, ranked, answer.solution.outcome, but),
+        notes=[f"the first row is the plan{but}: others may cost less"] if but else [],
         catalog_as_of=catalogs.as_of,
         confidence=scenario.policy.confidence,
         requests_per_month=float(ruler.volume.requests),
@@ -135,18 +140,33 @@ def _comparison(
     )
 
 
-def _ranked(rows: Iterable[Compared], *, admitted_first: bool) -> list[Compared]:
-    """By verdict, then by cost; among equals the order given, in which the unrestricted plan comes first.
+def _ranked(rows: Sequence[Compared], plan: Compared | None, *, admitted_first: bool) -> list[Compared]:
+    """By verdict, then by cost, those that are admitted first among equals; the plan before all that comply.
 
-    Ways to host stand by cost whether admitted or not: to build or to buy is what is asked.
+    A row may cost less than the plan, which is shown for being simpler or was not proven the cheapest in time. Ways to
+    host stand by cost whether admitted or not: to build or to buy is what is asked.
     """
     order = {"complies": 0, "not_admitted": 1 if admitted_first else 0, "fails": 2, "not_compared": 3}
-    by_cost = sorted(rows, key=lambda r: (order[r.verdict], r.monthly_cost_usd or Decimal(0)))
+    costs = [row.monthly_cost_usd for row in rows if row.verdict == "complies" and row.monthly_cost_usd is not None]
+
+    def place(row: Compared) -> tuple[int, Decimal, bool, bool]:
+        usd = min(costs) if row is plan else row.monthly_cost_usd or Decimal(0)
+        return order[row.verdict], cents(usd), row.verdict == "not_admitted", row is not plan
+
     ranks = count(1)
-    return [each.model_copy(update={"rank": next(ranks)}) if each.verdict == "complies" else each for each in by_cost]
+    by_place = sorted(rows, key=place)
+    return [each.model_copy(update={"rank": next(ranks)}) if each.verdict == "complies" else each for each in by_place]
 
 
-def _summary(scenario: str, by: str, rows: list[Compared], outcome: Outcome) -> str:
+def _not_the_cheapest(shown: PlanShown | None, rows: Sequence[Compared]) -> str:
+    """Why the plan may not be the cheapest row, as far as is known; empty where it is."""
+    if shown is None:
+        return ""
+    costs = [row.monthly_cost_usd for row in rows if row.verdict == "complies" and row.monthly_cost_usd is not None]
+    return shown.but if shown.cheapest_usd is not None or min(costs) < shown.usd - SAME_COST else ""
+
+
+def _summary(scenario: str, by: str, rows: list[Compared], outcome: Outcome, but: str = "") -> str:
     what = by.replace("_", " ")
     complying = [each for each in rows if each.verdict == "complies"]
     if not complying and outcome != "infeasible":
@@ -155,7 +175,8 @@ def _summary(scenario: str, by: str, rows: list[Compared], outcome: Outcome) -> 
         return f"No {what} serves {scenario} under its policy."
     first, others = complying[0], complying[1:]
     barred_first = "" if rows[0] is first else _cheaper_if_admitted(rows[0])
-    text = f"{barred_first}{scenario} by {what}: {first.choice} is cheapest at ${first.monthly_cost_usd:,.2f} a month"
+    cheapest = f"the plan is {first.choice}" if but else f"{first.choice} is cheapest"
+    text = f"{barred_first}{scenario} by {what}: {cheapest} at ${first.monthly_cost_usd:,.2f} a month{but}"
     if others:
         text += f"; next {others[0].choice} at ${others[0].monthly_cost_usd:,.2f}"
     if len(others) > 1:

@@ -20,33 +20,42 @@ from optimizer.base.figures import figure
 from optimizer.base.units import MINUTES_PER_HOUR, SECONDS_PER_HOUR, SECONDS_PER_MONTH, WATTS_PER_KILOWATT
 from optimizer.performance.per_second.sales import PER_SECOND
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet
 from optimizer.plan.variants.choices import Tried
 from optimizer.plan.variants.hosting import (
     HYBRID,
     OWN,
-    PAID_BY,
     RENTED,
     SERVERLESS,
     WAYS,
     Cost,
     Flip,
+    cheaper_mix,
     cost_curves,
     factors,
     flips,
     per_request_usd,
     stands,
     tried_ways,
+    ways_used,
 )
 
 
 @dataclass(frozen=True)
 class Hostings:
-    """Every way to host, tried, and the question they answer; a mix that only the unrestricted plan has stands last."""
+    """Every way to host, tried, and the question they answer; the unrestricted plan comes first.
+
+    Attributes:
+        inquiry: The question.
+        by_way: A mix that is no cheaper than what it may be made of has no place in it.
+        needless_mix: That mix.
+    """
 
     inquiry: Inquiry
     by_way: Mapping[str, Tried]
+    needless_mix: Answer | None = None
 
     def plan(self, way: str) -> PlannedFleet | None:
         """The plan of one way; None where it has none."""
@@ -60,22 +69,33 @@ def hostings(inquiry: Inquiry, answer: Answer, chosen: PlannedFleet | None) -> H
     Raises:
         VerificationFailed: a plan did not survive independent arithmetic.
     """
-    by_way = tried_ways(inquiry)
-    for each in by_way.values():
-        if each.answer is not None:
+    name = None if chosen is None else _name(inquiry, chosen)
+    first = {} if name is None else {name: Tried(name, answer)}
+    found = _worth_a_row(inquiry, first | tried_ways(inquiry) | first, name)
+    for way, each in found.by_way.items():
+        if each.answer is not None and way != name:
             verified_plan(each.answer)
-    if chosen is not None:
-        used = _used(chosen)
-        everything = set(inquiry.scenario.policy.hosting) == set(WAYS[HYBRID])
-        name = used[0] if len(used) == 1 else HYBRID if everything else " + ".join(used)
-        by_way[name] = Tried(name, answer)
-    return Hostings(inquiry, by_way)
+    return found
 
 
-def _used(chosen: PlannedFleet) -> list[str]:
-    """The ways to host that a plan mixes."""
-    machines = {OWN if d.provider == OWN else RENTED for d in chosen.deployments}
-    return sorted(machines | {PAID_BY[item.paid_by] for item in chosen.hosted})
+def _name(inquiry: Inquiry, chosen: PlannedFleet) -> str:
+    """The way, or the ways, that the unrestricted plan uses."""
+    used = ways_used(chosen)
+    everything = set(inquiry.scenario.policy.hosting) == set(WAYS[HYBRID])
+    return used[0] if len(used) == 1 else HYBRID if everything else " + ".join(used)
+
+
+def _worth_a_row(inquiry: Inquiry, by_way: Mapping[str, Tried], chosen: str | None) -> Hostings:
+    """The ways without a mix that is no cheaper than one of them, which it may be made of."""
+    mix = by_way[HYBRID].answer
+    if mix is None or chosen == HYBRID:
+        return Hostings(inquiry, by_way)
+    answers = (each.answer for way, each in by_way.items() if way != HYBRID)
+    others = [each for each in answers if each is not None and set(ways_used(outlined(each))) <= set(WAYS[HYBRID])]
+    better = cheaper_mix(inquiry, mix, others)
+    if better is not None:
+        return Hostings(inquiry, {**by_way, HYBRID: better})
+    return Hostings(inquiry, {way: each for way, each in by_way.items() if way != HYBRID}, mix)
 
 
 def hosting_facts(found: Hostings) -> HostingFacts:
@@ -178,8 +198,9 @@ def _api(inquiry: Inquiry, item: Hosted) -> ApiPrice:
 def _owned(found: Hostings) -> Iterator[OwnedCost]:
     """Hardware of one's own that a plan uses; what it is made of only where its source is not private."""
     catalogs = found.inquiry.catalogs
-    plan = found.plan(OWN) or found.plan(HYBRID)
-    for item in plan.purchases if plan else ():
+    plans = (found.plan(way) for way in (OWN, *found.by_way))
+    bought = next((plan.purchases for plan in plans if plan and OWN in ways_used(plan)), ())
+    for item in bought:
         row = catalogs.terms.owned.get(item.offer)
         if row is None:
             continue
@@ -228,6 +249,9 @@ def _worth_at_capacity(fleet: PlannedFleet, d: Deployment, prices: Mapping[tuple
 
 
 def _notes(found: Hostings, curves: Mapping[str, object]) -> Iterator[str]:
+    if found.needless_mix is not None:
+        proven = "costs less" if found.needless_mix.solution.outcome == "optimal" else "was found that costs less"
+        yield f"no mix of {', '.join(WAYS[HYBRID])} hosting {proven} than the cheapest of them alone, or than the plan"
     if found.by_way[SERVERLESS].answer is not None:
         yield "nobody measured the latency of APIs or the precision they serve: both are their provider's promise"
         cached = [w.name for w in found.inquiry.scenario.workloads if w.cached_input_share]

@@ -32,7 +32,7 @@ class Compared(Strict):
     choice: str
     """Several joined by ` + ` where the unrestricted plan combines them."""
     rank: int | None
-    """Among those that comply, 1 the cheapest."""
+    """Among those that comply: 1 the unrestricted plan, then by cost."""
     verdict: Verdict
     outcome: Outcome
     monthly_cost_usd: Usd | None
@@ -171,13 +171,16 @@ class Comparison(Strict):
     enough: bool = False
     """Whether the search for its cheapest plan ended since a simple one is near enough, as `simplicity.enough` says."""
     summary: str
+    notes: list[str] = Field(default_factory=list, exclude_if=operator.not_)
+    """Why a row may cost less than the plan, where one may."""
     catalog_as_of: date
     confidence: Figure
     requests_per_month: Figure
     demand_rounding: str = ""
     """How the hours of the week were planned for in the unrestricted plan, and what rounding them up added."""
     choices: list[Compared]
-    """Those that comply by cost, then those the policy does not admit by cost, then those that fail by name."""
+    """Those that comply, the unrestricted plan first and the others by cost, then those the policy does not admit by
+    cost, then those that fail by name."""
     hosting: HostingFacts | None
     assumptions: list[Assumption] = Field(default_factory=list)
     sources: list[SourceOfPrices] = Field(default_factory=list)

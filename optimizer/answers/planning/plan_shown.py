@@ -25,11 +25,11 @@ class PlanShown:
     kept: bool
 
     @classmethod
-    def of(cls, answer: Answer) -> "PlanShown | None":
-        """The plan of an answer; None where it has none."""
-        plan, cheapest = bought(answer), answer.cheapest
+    def of(cls, answer: Answer, plan: PlannedFleet | None) -> "PlanShown | None":
+        """The plan of an answer, read back; None where it has none."""
         if plan is None:
             return None
+        cheapest = answer.cheapest
         least = plan.monthly_cost_usd if cheapest is None else outlined(cheapest).monthly_cost_usd
         return cls(plan, least if answer.solution.outcome == "optimal" else None, answer.kept)
 

@@ -116,7 +116,7 @@ def why_not(
         raise InputError(findings)
     begin("solving")
     answer = confirmed_answer(inquiry)
-    chosen = PlanShown.of(answer)
+    chosen = PlanShown.of(answer, bought(answer))
     if chosen is not None and _covers_all(choice, chosen.plan):
         return _already(inquiry, choice, chosen)
     inquiry = replace(as_decided(inquiry, answer), clock=clock.share(SHARE_OF_EACH_PLAN))

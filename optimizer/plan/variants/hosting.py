@@ -1,6 +1,6 @@
 """Ways to host one scenario, alone and mixed: which plan each has, and at which demand the order of costs flips."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import combinations, pairwise
@@ -13,12 +13,13 @@ from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.performance.candidates.apis import apis, asks_for_quality
 from optimizer.performance.market.criteria import API_CRITERIA, OFFER_CRITERIA
 from optimizer.performance.per_second.sales import PER_SECOND, refusals
+from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.by_second import containers_of, sold_to
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
-from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.fleet import Outline, PlannedFleet
 from optimizer.plan.variants.choices import SOLVED, Stop, Tried, stopping_limits
 
 RENTED, SERVERLESS, OWN, HYBRID = "rented", "serverless", "owned", "hybrid"
@@ -90,13 +91,12 @@ def _tried_in_time(inquiry: Inquiry, way: str) -> Tried:
 
 def _tried(inquiry: Inquiry, way: str) -> Tried:
     question = hosted(inquiry, way)
-    lifted = tuple(_lifted(inquiry, way))
     stops = missing(question, way)
     if stops:
         return Tried(way, None, stops)
     answer = solved(question)
     if answer.solution.outcome in SOLVED:
-        return Tried(way, answer, lifted)
+        return Tried(way, answer, tuple(_lifted(inquiry, outlined(answer))))
     if answer.solution.ended_by is not None:
         return Tried(way, None, limit=answer.solution.ended_by)
     limits = stopping_limits(question.beside_a_plan(question.clock))
@@ -105,18 +105,41 @@ def _tried(inquiry: Inquiry, way: str) -> Tried:
     return Tried(way, None, stops or (Stop("", few),))
 
 
-def _lifted(inquiry: Inquiry, way: str) -> Iterator[Stop]:
-    """What the scenario asks that keeps this way out."""
+def _lifted(inquiry: Inquiry, plan: Outline) -> Iterator[Stop]:
+    """What the scenario asks that keeps a plan out: of what it uses, and no more."""
     admitted = inquiry.scenario.policy.hosting
-    barred = [kind for kind in WAYS[way] if kind not in admitted]
+    barred = [way for way in ways_used(plan) if way not in admitted]
     if barred:
         yield Stop("policy.hosting", f"policy.hosting does not admit {', '.join(barred)}")
-    if SERVERLESS not in WAYS[way]:
-        return
+    by_api = {item.workload for item in plan.hosted if PAID_BY[item.paid_by] == SERVERLESS}
     for workload in inquiry.scenario.workloads:
-        if asks_for_quality(workload):
+        if workload.name in by_api and asks_for_quality(workload):
             path = f"workloads[{workload.name}].unknown_quality"
             yield Stop(path, f"{path} rejects APIs: the precision that they serve is not published")
+
+
+def ways_used(plan: Outline) -> list[str]:
+    """The ways to host that a plan mixes."""
+    machines = {OWN if each.provider == OWN else RENTED for each in plan.deployments}
+    return sorted(machines | {PAID_BY[item.paid_by] for item in plan.hosted})
+
+
+def cheaper_mix(inquiry: Inquiry, mix: Answer, others: Collection[Answer]) -> Tried | None:
+    """A mix of ways that costs less than each of the others, which it may be made of: as it is shown, or its cheapest.
+
+    Every way is shown by the simplest plan that costs little more than its cheapest, so that of a mix may be dearer
+    than a way that it may use. None where no mix is cheaper.
+    """
+    shown_usd = min((_usd(each) for each in others), default=None)
+    least_usd = min((_usd(each.cheapest or each) for each in others), default=None)
+    for answer, usd in ((mix, shown_usd), (mix.cheapest, least_usd)):
+        if answer is not None and (usd is None or _usd(answer) < usd - SAME_COST):
+            return Tried(HYBRID, answer, tuple(_lifted(inquiry, outlined(answer))))
+    return None
+
+
+def _usd(answer: Answer) -> Decimal:
+    return outlined(answer).monthly_cost_usd
 
 
 def missing(question: Inquiry, way: str) -> tuple[Stop, ...]:

@@ -74,7 +74,7 @@ ORDER_COLUMNS: Final[Mapping[str, Cell]] = {
 
 
 def compare_answer(answer: Comparison, top: int | None = None) -> WrittenAnswer:
-    """Those that comply, those that the policy bars, the cheapest first; those that fail; what the order rests on."""
+    """Those that comply, the plan first, those that the policy bars; those that fail; what the order rests on."""
     most = top or MOST_SHOWN
     cheapest_barred = bool(answer.choices) and answer.choices[0].verdict == "not_admitted"
     found = [_complying(answer, most), _not_admitted(answer, most)]
@@ -101,7 +101,7 @@ def compare_html(answer: Comparison, top: int | None = None, chart: str = "") ->
 
 
 def _orders(answer: Comparison) -> Section:
-    """What the cheapest that complies orders, line by line."""
+    """What the plan orders, line by line."""
     first = next((row for row in answer.choices if row.rank == 1 and row.lines), None)
     if first is None:
         return Section("What to order")
@@ -169,6 +169,7 @@ def _complying(answer: Comparison, most: int) -> Section:
     }
     idle = ", ".join(f"{row.choice} {money(row.idle_gpus_usd)}" for row in shown if row.idle_gpus and row.idle_gpus_usd)
     lines = [
+        *answer.notes,
         f"{hidden} dearer ones are left out; --top {len(rows)} shows them" if hidden > 0 else "",
         *sorted({f"{row.choice}: {text}" for row in shown for text in row.discounts}),
         f"of it for GPUs that nothing runs on: {idle}" if idle else "",
@@ -280,7 +281,7 @@ def _basis(answer: Comparison) -> Section:
     rows = [row for row in answer.choices if row.rank is not None]
     proven = sum(row.outcome == "optimal" for row in rows)
     found = f"{proven} of {len(rows)} {plural('plan', len(rows))}"
-    lines = [f"proven optimal, each under its own choice: {found}"] if rows else []
+    lines = [f"proven optimal, each under its own choice and within policy.simplicity_percent: {found}"] if rows else []
     estimated = [row.choice for row in rows if row.performance == "estimated"]
     lines += [f"nobody measured hardware in the plans of {_some_names(estimated)}"] if estimated else []
     as_of = f"prices and facts as of {answer.catalog_as_of.isoformat()}"
