@@ -1,13 +1,14 @@
 """The life of a deployment in words and tables: the total first, then the months, training, power and carbon."""
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
+from itertools import groupby, pairwise
 from textwrap import fill
 from typing import Final
 
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
 from optimizer.base.figures import figure
 from optimizer.base.units import HOURS_PER_DAY
+from optimizer.plan.explain.simplicity import rounded_up_percent
 from optimizer.report.layout.amounts import money
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table
@@ -69,7 +70,13 @@ def summary(report: LifecycleReport) -> str:
     parts += [f"checkpoints {money(report.storage_usd)}"] if report.storage_usd else []
     parts += [f"serving {money(report.serving_usd)} ({report.inference_share:.1%})"]
     total = f"{money(report.total_usd)} over {report.months} months for {report.scenario}"
-    return f"{total}: {', '.join(parts)}{_crossover(report)}."
+    return f"{total}: {', '.join(parts)}{_crossover(report)}.{_left_open(report)}"
+
+
+def _left_open(report: LifecycleReport) -> str:
+    """That not every month's plan is proven to be the cheapest."""
+    months = sum(month.outcome == "feasible" for month in report.by_month)
+    return f" {months} of {report.months} months are not proven to be the cheapest." if months else ""
 
 
 def _crossover(report: LifecycleReport) -> str:
@@ -93,8 +100,26 @@ def _months(report: LifecycleReport) -> Section:
     months = report.by_month
     shown = months if len(months) <= MOST_MONTHS_SHOWN else _turning_points(months)
     fewer = f"{len(shown)} of {len(months)} months: first, last, and where the plan changes"
-    lines = (f"demand: {growth}", fewer if len(shown) < len(months) else "")
+    lines = (f"demand: {growth}", *_not_proven(months), fewer if len(shown) < len(months) else "")
     return Section("By month", lines, table_of(shown, MONTH_COLUMNS))
+
+
+def _not_proven(months: list[MonthOfLife]) -> Iterator[str]:
+    """Months in a row whose plan may not be the cheapest: how far it may be above that, and why."""
+    for text, alike in groupby(months, key=_how_far):
+        first, *others = alike
+        named = f"months {first.month} to {others[-1].month}" if others else f"month {first.month}"
+        if text:
+            yield f"{named}: {text}"
+
+
+def _how_far(month: MonthOfLife) -> str:
+    if month.outcome != "feasible" or month.serving_usd is None:
+        return ""
+    if not month.bound_usd:
+        return f"how far above the cheapest is not known, {month.reason}"
+    percent = rounded_up_percent(float(month.serving_usd / month.bound_usd - 1) * 100)
+    return f"at most {percent} % above the cheapest, {month.reason}"
 
 
 def _turning_points(months: list[MonthOfLife]) -> list[MonthOfLife]:

@@ -67,6 +67,27 @@ def test_e1_to_e3_come_out_of_the_whole_answer(acme: Catalogs) -> None:
     assert found.inference_share == pytest.approx(0.9967, abs=1e-4)
 
 
+def test_a_life_that_a_limit_cuts_short_says_which_months_and_by_how_much(catalogs: Catalogs) -> None:
+    """Its exit code was 4, and nothing else told of it."""
+    life = {"months": 4, "growth_percent_per_month": 50, "replan_every_months": 2}
+    found = lifecycle(living(load_scenario("account-limits"), **life), catalogs, time_limit_s=0.0)
+    assert {month.outcome for month in found.by_month} == {"feasible"}
+    for month in found.by_month:
+        assert "the time limit was reached" in month.reason
+        assert month.serving_usd is not None
+        assert month.bound_usd is not None
+        assert 0 < month.bound_usd <= month.serving_usd
+        assert month.relative_gap is not None
+        assert float(month.bound_usd) >= float(month.serving_usd) * (1 - month.relative_gap) - 0.01
+    said = lifecycle_text(found)
+    assert "4 of 4 months are not proven to be the cheapest." in " ".join(said.split())
+    assert "months 1 to 2: at most " in said
+    assert "months 3 to 4: at most " in said
+    assert "above the cheapest, the time limit was reached before the plan was proven cheapest" in " ".join(
+        said.split()
+    )
+
+
 def test_e9_weekly_checkpoints_cost_two_thousand_a_year_once_a_year_of_them_is_kept() -> None:
     weekly, per_month = Decimal(52) / 12, 140 * Decimal("0.023")
     second_year = sum(checkpoints_held(0, weekly, 12, month) * per_month for month in range(13, 25))

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from optimizer.answers.lifecycle.arithmetic import cumulative_usd, inference_share, overtaking_month
 from optimizer.answers.lifecycle.training import PricedRun, priced, training_cost
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
+from optimizer.answers.planning.optimize import proven_usd
 from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
@@ -31,6 +32,7 @@ from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations, solved
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
@@ -45,7 +47,17 @@ class FleetAtDemand:
 
     outcome: Outcome
     reason: str
+    bound_usd: Decimal | None
+    relative_gap: float | None
     bought: PlannedFleet | None
+
+    @classmethod
+    def of(cls, answer: Answer) -> "FleetAtDemand":
+        """The verified plan of an answer, with what is proven of it."""
+        found, bought = answer.solution, verified_plan(answer)
+        least = bought if answer.cheapest is None else outlined(answer.cheapest)
+        bound_usd = proven_usd(found, None if least is None else least.monthly_cost_usd)
+        return cls(found.outcome, found.reason, bound_usd, found.relative_gap, bought)
 
 
 def lifecycle(
@@ -129,8 +141,7 @@ def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin:
             # what is left in equal shares for the fleets still to be planned
             waiting = math.ceil((life.months - month + 1) / life.replan_every_months)
             in_turn = replace(inquiry, clock=inquiry.clock.share(1 / waiting))
-            answer = _fleet(in_turn, busiest, known)
-            fleets[busiest] = FleetAtDemand(answer.solution.outcome, answer.solution.reason, verified_plan(answer))
+            fleets[busiest] = FleetAtDemand.of(_fleet(in_turn, busiest, known))
         demand = grown(known[avoided(inquiry.scenario)].scenario, growth_factor(life.growth_percent_per_month, month))
         yield _month(month, demand, fleets[busiest], runs=runs, catalogs=inquiry.catalogs)
 
@@ -166,6 +177,9 @@ def _month(
         month=month,
         requests_per_second=sum(each.peak_requests_per_second() for each in workloads),
         outcome=fleet.outcome,
+        reason="" if fleet.outcome == "optimal" else fleet.reason,
+        bound_usd=fleet.bound_usd,
+        relative_gap=fleet.relative_gap,
         plan=summarized(bought) if bought else fleet.reason,
         gpus=sum(each.gpus for each in bought.purchases) if bought else None,
         serving_usd=bought.monthly_cost_usd if bought else None,

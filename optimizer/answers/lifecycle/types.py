@@ -47,6 +47,12 @@ class MonthOfLife(Strict):
     requests_per_second: Figure
     """Peak of all workloads together."""
     outcome: Outcome
+    reason: str = ""
+    """Why its plan is not proven to be the cheapest, or why there is none; empty where it is."""
+    bound_usd: Usd | None = None
+    """No plan serves the month for less; None where nothing is known."""
+    relative_gap: Figure | None = None
+    """What is left open of the cheapest plan that was found, as a share of its cost."""
     plan: str
     """What runs, or why nothing can."""
     gpus: int | None

@@ -200,7 +200,7 @@ def _report(
         cheapest_usd=least,
         simplicity=simplicity,
         accepted=tuple(accepted_of(inquiry, fleet, explanation.benchmark)),
-        bound_usd=_bound_usd(solution, least),
+        bound_usd=proven_usd(solution, least),
         bound_of=bound_of(answer),
         relative_gap=solution.relative_gap,
         scope=scope_of(answer),
@@ -234,7 +234,7 @@ def _report(
     )
 
 
-def _bound_usd(solution: Solution, total: Decimal | None) -> Decimal | None:
+def proven_usd(solution: Solution, total: Decimal | None) -> Decimal | None:
     """What no plan undercuts: the cost of the cheapest where that is proven, else the solver's bound rounded down."""
     if total is None or solution.bound_usd_per_month is None:
         return None
