@@ -98,6 +98,11 @@ def test_paid_at_once_it_must_be_cheaper_than_its_months_are_worth(asked: Asked)
         found, _ = asked(discount_percent_per_year=10, prepayment_discount_percent=percent)
         assert [each.payment for each in found.sign_now] == [payment]
         share = 1 - percent / 100 if payment == "upfront" else worth
+        # the discount is in the price of an hour, in both tables
+        paid = RESERVED * (1 - percent / 100) if payment == "upfront" else RESERVED
+        (term,) = (each for each in found.break_even if each.payment == payment)
+        assert [float(each.usd_per_instance_hour) for each in found.sign_now] == pytest.approx([paid])
+        assert float(term.usd_per_hour) == pytest.approx(paid)
         assert float(found.expected_usd or 0) == pytest.approx(RESERVED * HOURS_PER_MONTH * 12 * share)
     assert 0.955 < worth < 0.96
 

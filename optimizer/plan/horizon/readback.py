@@ -50,8 +50,6 @@ class Read:
         deal, prices = self.deals[row], self.planned.prices
         offer, cash = prices.market.offers[deal.offer], prices.cash(deal, node)
         month = int(self.problem.tree.month[node]) + 1
-        bought = deal.payment == "bought"
-        hourly = cash.usd_per_month / HOURS_PER_MONTH if bought else prices.usd_per_hour(deal.offer, node)
         return Signed(
             branches=self.passing[node],
             month=month,
@@ -66,7 +64,7 @@ class Read:
             term_months=cash.months,
             payment=deal.payment,
             instances=count,
-            usd_per_instance_hour=_usd(hourly),
+            usd_per_instance_hour=_usd(cash.usd_per_month / HOURS_PER_MONTH),
             upfront_usd=_usd(cash.upfront_usd * count),
             monthly_usd=_usd(cash.monthly_usd * count),
             returned_usd=_usd(cash.left_usd * count),

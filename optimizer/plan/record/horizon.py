@@ -26,7 +26,7 @@ class Signed(Strict):
     payment: Literal["monthly", "upfront", "bought"]
     instances: int
     usd_per_instance_hour: UnitUsd
-    """In the month of signing; of what is bought, all of its costs spread over its hours."""
+    """In the month of signing: of what is prepaid with its discount, of what is bought all costs over its hours."""
     upfront_usd: Usd
     monthly_usd: Usd
     """In each month of the term; both of all instances together."""

@@ -201,7 +201,7 @@ class _Audit:
                         yield isclose(usd, float(serving.usd_per_instance_hour), rel_tol=RELATIVE), text
         for contract in self.signed:
             if contract.payment != "bought":
-                usd = self._usd_per_hour(self.offers[contract.offer], contract.branches[0], contract.month)
+                usd = self._rent_usd_per_hour(contract)
                 text = f"{contract.offer} costs {usd:g} USD an hour when signed in month {contract.month}"
                 yield isclose(usd, float(contract.usd_per_instance_hour), rel_tol=RELATIVE), text
 
@@ -235,12 +235,16 @@ class _Audit:
             fixed = float(own.cooling_usd_per_month + own.staff_usd_per_month + own.space_usd_per_month)
             left = price - (price - price * resale) * min(months / own.amortisation_months, 1.0)
             return price * count, (power + fixed) * count, left * count
-        rent = self._usd_per_hour(offer, contract.branches[0], contract.month) * HOURS_PER_MONTH * count
+        rent = self._rent_usd_per_hour(contract) * HOURS_PER_MONTH * count
         after = max(contract.last_month - self.last_month, 0)
         if contract.payment == "upfront":
-            whole = rent * months * (1 - (self.horizon.prepayment_discount_percent or 0) / 100)
-            return whole, 0.0, whole / months * after * self.horizon.used_after_share
+            return rent * months, 0.0, rent * after * self.horizon.used_after_share
         return 0.0, rent, rent * after * self.horizon.used_after_share
+
+    def _rent_usd_per_hour(self, contract: Signed) -> float:
+        """In the month of signing; what is prepaid has a discount."""
+        off = (self.horizon.prepayment_discount_percent or 0) / 100 if contract.payment == "upfront" else 0.0
+        return self._usd_per_hour(self.offers[contract.offer], contract.branches[0], contract.month) * (1 - off)
 
     def bills(self) -> Iterator[Finding]:
         """Each month's bill and what is decided in it, in the first month's dollars."""
