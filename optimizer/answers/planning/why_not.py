@@ -117,11 +117,11 @@ def why_not(
     begin("solving")
     answer = confirmed_answer(inquiry)
     chosen = PlanShown.of(answer, bought(answer))
-    if chosen is not None and _covers_all(choice, chosen.plan):
-        return _already(inquiry, choice, chosen)
     inquiry = replace(as_decided(inquiry, answer), clock=clock.share(SHARE_OF_EACH_PLAN))
     proposal = forced(inquiry, choice)
     begin("comparing")
+    if chosen is not None and _covers_all(choice, chosen.plan):
+        return _already(inquiry, choice, chosen)
     if proposal is None:
         return _not_to_be_had(inquiry, choice, chosen)
     alone = solved(proposal)
