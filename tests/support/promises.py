@@ -355,7 +355,7 @@ def _changes(problem: Problem, replicas: np.ndarray) -> np.ndarray:
     more = replicas[:, busiest] - problem.candidates.replicas_in_force
     kinds = list(zip(problem.candidates.offer.tolist(), problem.candidates.configuration, strict=True))
     alike = [[kind == other for other in kinds] for kind in sorted(set(kinds))]
-    changed: np.ndarray = np.abs(more @ np.array(alike, dtype=int).reshape(-1, len(kinds)).T).sum(axis=1)
+    changed: np.ndarray = np.abs(more @ np.array(alike, dtype=int).reshape(len(alike), len(kinds)).T).sum(axis=1)
     return changed
 
 

@@ -30,7 +30,8 @@ class Periods:
             the same period are no transition.
         hour_to_period: (168,) the period of each hour of the week, Monday first.
         min_replicas: (T, W) replicas that a workload keeps whatever the demand: its own floor, and one warm replica
-            in hours without demand where starting one takes longer than its latency limits allow.
+            in hours without demand where starting one takes longer than its latency limits allow; see `on_call` for
+            who else may answer.
         asked_share: (T, W) what is asked on average over a period's hours, as a share of its demand; 1 without any.
         added_share: (W,) requests that rounding hours up to their period adds, as a share of the workload's own.
         exact: Whether no plan that treats every hour by itself costs less than the best of these, see `exact_hours`.

@@ -9,6 +9,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.grounds.odd_prices import odd_prices
+from optimizer.plan.grounds.on_call import called_at_no_demand
 from optimizer.plan.grounds.quotes import price_doubts
 from optimizer.plan.grounds.second_prices import second_prices
 from optimizer.plan.readback.summary import EVERYWHERE, offer_of, waiting_words
@@ -45,6 +46,7 @@ def warnings(
     found += [*second_prices(catalogs, bought), *_terms(catalogs, bought.purchases)]
     found += [
         *_hosted(bought),
+        *called_at_no_demand(scenario, catalogs, bought),
         *_by_second(bought),
         *_interrupted(scenario, deployments),
         *_availability(bought.purchases, others),

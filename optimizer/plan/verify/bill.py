@@ -189,8 +189,13 @@ def hosted(claim: Claim) -> Findings:
     for item in claim.fleet.hosted:
         if of_request(claim, item) is None:
             yield item.paid_by == "request", f"{item.api} is paid by the request"
-            yield _listed(claim, item)
-            yield from _api_may_serve(claim, item)
+            yield from api_may_serve(claim, item)
+
+
+def api_may_serve(claim: Claim, item: Hosted) -> Findings:
+    """At that price, and within what is asked."""
+    yield _listed(claim, item)
+    yield from _within_what_is_asked(claim, item)
 
 
 def _listed(claim: Claim, item: Hosted) -> Finding:
@@ -227,10 +232,10 @@ def _prices(claim: Claim, item: Hosted) -> Iterator[tuple[ServerlessPrice, Fract
         young = youngest is None or (claim.catalogs.as_of - row.as_of).days <= youngest
         fits = row.max_input_tokens is None or asked.input_tokens <= row.max_input_tokens
         if named and young and fits and row.confidence in policy.price_confidence:
-            yield row, _usd_per_request(row, asked.input_tokens, asked.output_tokens, workload.cached_input_share)
+            yield row, listed_usd_per_request(row, asked.input_tokens, asked.output_tokens, workload.cached_input_share)
 
 
-def _usd_per_request(row: ServerlessPrice, prompt: int, answer: int, cached_share: float) -> Fraction:
+def listed_usd_per_request(row: ServerlessPrice, prompt: int, answer: int, cached_share: float) -> Fraction:
     """Tokens at the price of a million each, those from the prefix cache at their own, and the request's own price."""
     per_request = Fraction(row.usd_per_request or 0)
     if row.usd_per_million_input_tokens is None or row.usd_per_million_output_tokens is None:
@@ -242,7 +247,7 @@ def _usd_per_request(row: ServerlessPrice, prompt: int, answer: int, cached_shar
     return ((prompt - cached) * Fraction(read) + cached * Fraction(again) + written) / TOKENS_PER_MILLION + per_request
 
 
-def _api_may_serve(claim: Claim, item: Hosted) -> Findings:
+def _within_what_is_asked(claim: Claim, item: Hosted) -> Findings:
     """What nobody knows of a hosted API must not be asked for: its place, precision, emissions and quality."""
     policy, workload = claim.policy, claim.workloads[item.workload]
     yield "serverless" in policy.hosting, f"hosted APIs such as {item.api} are among {', '.join(policy.hosting)}"

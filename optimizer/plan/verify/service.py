@@ -19,6 +19,7 @@ from optimizer.inputs.scenario.scenario import Latency, Workload
 from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Deployment, PeriodReplicas
 from optimizer.plan.verify.claim import Claim, Findings, hours_of
+from optimizer.plan.verify.on_call import answered_by_apis
 
 
 def demand(claim: Claim) -> Findings:
@@ -101,7 +102,7 @@ def warm(claim: Claim) -> Findings:
 
 def _waits_for_a_start(claim: Claim, workload: Workload) -> bool:
     """Whether a request in hours without demand is answered in time though no replica runs: by an API, or a start."""
-    if any(item.workload == workload.name for item in claim.fleet.hosted):
+    if answered_by_apis(claim, workload):
         return True
     slo, start_up_minutes = workload.slo, claim.policy.elastic.start_up_minutes
     tightest_ms = min([*limits_ms(slo.ttft_ms).values(), *limits_ms(slo.e2e_ms).values()], default=math.inf)

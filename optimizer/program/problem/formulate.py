@@ -9,6 +9,7 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import Api
+from optimizer.performance.candidates.on_call import with_apis_on_call
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, periods
 from optimizer.performance.candidates.triangulation import Simplex
@@ -80,7 +81,7 @@ def formulate(
         counts_configurations: Whether a plan of fewer configurations, or places, may be wanted that costs more.
         whole: Whether the offers stay of which a cheaper one holds the same, which no search keeps.
     """
-    policy, week = scenario.policy, periods(scenario) if week is None else week
+    policy, week = scenario.policy, with_apis_on_call(scenario, apis, week or periods(scenario))
     offered = market.admitted
     if not (whole or policy.migration):
         on_offer = np.flatnonzero(offered & np.any([choice.fits.any(axis=0) for choice in options], axis=0))

@@ -24,6 +24,9 @@ EQUAL_COST = 1e-9
 ROUNDED_OFF = 10 * INTEGRALITY_TOLERANCE
 """How far above a whole number a count is still that number."""
 
+MIN_FLOW_SHARE = 1e-8
+"""Share of each class's demand that is put down to floating point and sent nowhere."""
+
 
 @dataclass(frozen=True, eq=False)
 class Incumbent:
@@ -146,9 +149,10 @@ def incumbent_of(result: SolverResult, program: Program, part: Sorted, problem: 
     _give_back(values, program)
     # what follows from the counts, whatever slack the solver left there
     values[variables.starts] = starts_of(values, variables)
+    values[variables.bought] *= values[variables.bought] > MIN_FLOW_SHARE
     cost, restarts = hourly_cost(program), values[variables.starts] - rises_of(values, variables)
     values[variables.changed] = _changes_of(values, program)
-    sent = np.maximum(values[variables.bought], 0.0) * part.problem.api_streams.reach_per_s
+    sent = values[variables.bought] * part.problem.api_streams.reach_per_s
     holding, running = (values[counted].astype(np.int64) for counted in (variables.placed, variables.replicas))
     placed = placed_of(variables.contents, holding, running)
     turned, instances = float(restarts @ cost[variables.starts]), values[variables.instance_at].astype(np.int64)

@@ -21,14 +21,11 @@ from optimizer.program.formulation.rows import Rows, at_most, numbered, one_row_
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem, Sorted, compacted
-from optimizer.program.proof.state import Incumbent
+from optimizer.program.proof.state import MIN_FLOW_SHARE, Incumbent
 from optimizer.program.solver import SolverResult, solve_linear
 
 ROUTING_TOLERANCE = 1e-6
 """Relative excess over a capacity that is put down to floating point when whole counts are re-checked."""
-
-MIN_FLOW_SHARE = 1e-8
-"""Share of each class's demand that is put down to floating point and sent nowhere."""
 
 
 @dataclass(frozen=True)
