@@ -16,7 +16,9 @@ from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
+from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import Outline
 
 pytestmark = pytest.mark.together("path")
 
@@ -96,6 +98,11 @@ def test_a_lever_moves_it_to_both_sides_where_there_is_room(path: str, solve: So
         assert (lever.steps.get("looser", lever.value) - lever.value) * tighter <= 0
 
 
+def as_solved(_: Inquiry, answer: Answer) -> Outline:
+    """The plan of a way out as it is, whatever simulated requests would say of it."""
+    return outlined(answer)
+
+
 @pytest.mark.slow("proves a conflict for each requirement")
 @pytest.mark.parametrize("path", [path for path in ASKING if path not in ("workloads[].demand", *HEAVY)])
 def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
@@ -107,7 +114,7 @@ def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
     scenario = ASKING[path].asking(max_monthly_usd=ASKING[path].rule.get("max_monthly_usd", budget))
     inquiry = Inquiry.of(scenario, rented(few, solve(path, True), solve(path, False)))
     assert solved_for_least_cost(inquiry).solution.outcome == "infeasible"
-    conflict, ways, _ = ways_out(inquiry)
+    conflict, ways, *_ = ways_out(inquiry, as_solved)
     blamed = {of_schema(item.requirement) for item in conflict}
     led = {of_schema(change.field) for way in ways for change in way.changes}
     assert path in blamed | led or path == "workloads[].requests_per_second"

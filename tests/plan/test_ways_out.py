@@ -1,6 +1,8 @@
 """A way out, written into the scenario, gives the plan it promised; a conflict alone gives none."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,15 +12,18 @@ from support.command import Command
 from support.scenarios import monthly_cost
 
 from optimizer import optimize
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import rounded_up, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.conflict import conflicts_of
-from optimizer.plan.question.asking import answered
+from optimizer.plan.explain.ways_out import WaysFound, ways_out
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.outline import outlined
+from optimizer.plan.record.fleet import Outline
 from optimizer.plan.record.report import PlanReport
 
+TPOT = "workloads[chat].slo.tpot_ms.mean"
 BIG = {"name": "a", "model": "llama-3.1-70b", "requests_per_second": 4.0, "input_tokens": 1500, "output_tokens": 300}
 SMALL = {"name": "b", "model": "llama-3.1-8b", "requests_per_second": 8.0, "input_tokens": 600, "output_tokens": 150}
 
@@ -103,6 +108,13 @@ def edited(raw: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
     return scenario
 
 
+def shown(raw: dict[str, Any], catalogs: Catalogs) -> SimulatedPlan:
+    """The plan that `plan` shows."""
+    found = confirmed_plan(Inquiry.of(Scenario.model_validate(raw), catalogs))
+    assert isinstance(found, SimulatedPlan)
+    return found
+
+
 def test_the_cause_is_named(case: tuple[str, dict[str, Any], PlanReport]) -> None:
     name, _, report = case
     assert report.outcome == "infeasible"
@@ -118,8 +130,80 @@ def test_every_way_out_keeps_its_word(case: tuple[str, dict[str, Any], PlanRepor
         changed = raw
         for change in way.changes:
             changed = edited(changed, change.field, change.to)
-        plan = read_back(answered(Inquiry.of(Scenario.model_validate(changed), few)))
-        assert plan.monthly_cost_usd == way.monthly_cost_usd
+        assert shown(changed, few).bought.monthly_cost_usd == way.monthly_cost_usd
+
+
+@pytest.mark.slow("plans a scenario again for each of its ways out, with simulations of those that do not hold")
+def test_no_way_out_is_told_at_the_price_of_a_plan_that_breaks_its_promise(market_of: Callable[..., Catalogs]) -> None:
+    """Found by an architect: $2,686.40 was promised of a plan that does not hold, and $2,905.40 paid for one that does.
+
+    A budget of 3,212 USD was offered, too, for a plan that breaks its promise and has none beside it that keeps it.
+    """
+    catalogs = market_of("hotaisle", "digitalocean")
+    workload = {"name": "chat", "model": "llama-3.3-70b", "requests_per_second": 4, "slo": {"tpot_ms": 40}}
+    workload |= {"input_tokens": 1500, "output_tokens": 400}
+    policy = {"max_monthly_usd": 3000, "engines": ["sglang"], "gpus": {"allow": ["mi300x", "mi350x"]}}
+    raw = {"name": "case", "workloads": [workload], "policy": policy}
+    ways = optimize(Scenario.model_validate(raw), catalogs).explanation.relaxations
+    assert [change.field for way in ways for change in way.changes] == [TPOT, "policy.max_monthly_usd"]
+    for way in ways:
+        (change,) = way.changes
+        found = shown(edited(raw, change.field, change.to), catalogs)
+        assert found.bought.monthly_cost_usd == way.monthly_cost_usd
+        assert found.simulation is not None
+        assert found.simulation.holds
+
+
+def found_where(held: Callable[[Scenario, Outline], Outline | None], catalogs: Catalogs) -> WaysFound:
+    """The ways out of a speed that a small budget does not buy, where simulated requests would leave those plans."""
+    workload = SMALL | {"name": "chat", "slo": {"tpot_ms": 4}}
+    asked = Scenario.model_validate({"name": "case", "workloads": [workload], "policy": {"max_monthly_usd": 500}})
+    return ways_out(Inquiry.of(asked, catalogs), lambda inquiry, answer: held(inquiry.scenario, outlined(answer)))
+
+
+def as_it_is(_: Scenario, plan: Outline) -> Outline:
+    return plan
+
+
+def set_to(found: WaysFound, field: str) -> list[float]:
+    """The numbers that ways out set a field to."""
+    changes = (change for way in found.ways for change in way.changes if change.field == field)
+    return [change.to for change in changes if isinstance(change.to, float)]
+
+
+def test_a_way_out_whose_plan_does_not_hold_goes_further_until_one_does(few: Catalogs) -> None:
+    def held(scenario: Scenario, plan: Outline) -> Outline | None:
+        tpot_ms = scenario.workloads[0].slo.tpot_ms
+        return plan if tpot_ms is None or tpot_ms.limits_ms()["mean"] > strictest * 1.07 else None
+
+    every = found_where(as_it_is, few)
+    (strictest,) = set_to(every, TPOT)
+    assert every.conflict[0].text == f"{TPOT} = 4 ms; the rest of the scenario needs {strictest:g} ms"
+    some = found_where(held, few)
+    (looser,) = set_to(some, TPOT)
+    assert strictest * 1.07 < looser < strictest * 1.2
+    # what is needed at least is not known then
+    assert some.conflict[0].text == f"{TPOT} = 4 ms"
+
+
+def test_a_budget_is_what_a_plan_costs_that_holds(few: Catalogs) -> None:
+    def dearer(scenario: Scenario, plan: Outline) -> Outline | None:
+        budget = scenario.policy.max_monthly_usd
+        return replace(plan, monthly_cost_usd=Decimal(5000)) if budget is None or budget >= 5000 else None
+
+    (least,) = set_to(found_where(as_it_is, few), "policy.max_monthly_usd")
+    assert least < 5000
+    found = found_where(dearer, few)
+    assert set_to(found, "policy.max_monthly_usd") == [5000]
+    assert [way.monthly_cost_usd for way in found.ways] == [5000]
+    assert [text.partition(" to ")[0] for text in found.broken] == [f"set {TPOT}"]
+
+
+def test_what_has_no_plan_that_holds_is_no_way_out(few: Catalogs) -> None:
+    found = found_where(lambda *_: None, few)
+    assert not found.ways
+    assert found.conflict
+    assert all(text.endswith("when requests arrive one by one") for text in found.broken)
 
 
 def test_the_conflict_alone_has_no_plan_and_without_any_one_of_it_there_is_one(few: Catalogs) -> None:

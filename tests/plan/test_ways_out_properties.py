@@ -7,11 +7,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from optimizer.answers.planning.tried import confirmed_answer, held_plan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.ways_out import ways_out
-from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
@@ -60,7 +60,7 @@ def leads_out(scenario: Scenario, few: Catalogs) -> None:
     inquiry = Inquiry.of(scenario, few)
     if solved(inquiry).solution.outcome == "optimal":
         return
-    conflict, ways, _ = ways_out(inquiry)
+    conflict, ways, *_ = ways_out(inquiry, held_plan)
     assert conflict
     for number in {item.conflict for item in conflict}:
         named = {item.requirement for item in conflict if item.conflict == number}
@@ -76,4 +76,4 @@ def leads_out(scenario: Scenario, few: Catalogs) -> None:
     changed = scenario
     for change in ways[0].changes:
         changed = with_field(changed, change.field, change.to)
-    assert read_back(answered(Inquiry.of(changed, few))).monthly_cost_usd == ways[0].monthly_cost_usd
+    assert read_back(confirmed_answer(Inquiry.of(changed, few))).monthly_cost_usd == ways[0].monthly_cost_usd

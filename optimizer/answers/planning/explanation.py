@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from optimizer.answers.planning.tried import held_plan
 from optimizer.base.clock import Limit, LimitReached, until_limit
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.scenario.scenario import Scenario
@@ -198,7 +199,7 @@ def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation
         counts: What was evaluated and rejected.
     """
     inquiry, proven = answer.inquiry, answer.solution.outcome == "infeasible"
-    conflict, relaxations, left_out = ways_out(beside) if proven else ([], [], [])
+    conflict, relaxations, broken, left_out = ways_out(beside, held_plan) if proven else ([], [], (), [])
     verdict = "No plan meets" if proven else "No plan was found in time for"
     verdict = "None of the plans considered meets" if proven and narrow(answer) else verdict
     kept = f"{counts.kept:,} of {counts.evaluated:,} candidates meet the service levels"
@@ -214,6 +215,7 @@ def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation
         nearest_misses=nearest_misses(inquiry.options, inquiry.market),
         conflict=conflict,
         relaxations=relaxations,
+        broken_ways=broken,
         marginal_values=[],
         breakpoints=[],
         exposure=None,

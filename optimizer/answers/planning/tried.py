@@ -119,6 +119,23 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     return SimulatedPlan(_cut_short(shown.answer, left_out), shown.bought, simulation, ended)
 
 
+def held_plan(asked: Inquiry, answer: Answer) -> PlannedFleet | None:
+    """The plan that is shown of a question and its answer, beside another; None where it breaks a promise all the same.
+
+    Every hour of a week is not asked once more.
+
+    Raises:
+        LimitReached: before that was known.
+    """
+    asked.still_wanted()
+    bought = read_back(answer)
+    attempt, _ = _until_it_holds(asked, answer, _Attempt(answer, bought, _confirmed(asked, bought)), asked.clock)
+    if attempt.simulation.holds is False:
+        asked.still_wanted()
+        return None
+    return attempt.bought
+
+
 def _until_it_holds(asked: Inquiry, first: Answer, attempt: _Attempt, clock: Clock) -> tuple[_Attempt, bool]:
     """The first plan that holds as replicas are counted on for less, or the last one; and whether no limit had a part
     in it.

@@ -1,9 +1,10 @@
 """When nothing fits: the conflict, and the cheapest changes that resolve it, each re-solved before it is offered."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
 
 from optimizer.base.clock import until_limit
 from optimizer.inputs.requirements.declaration import Value
@@ -11,9 +12,8 @@ from optimizer.inputs.requirements.stated import StatedRequirement, askable, sho
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
 from optimizer.plan.question.asking import first_with_a_plan
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
-from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.record.fleet import Outline
@@ -24,41 +24,109 @@ least is offered beside it."""
 WORTH_OFFERING = 0.98
 """A looser value is offered when its plan costs at most this share of the one before."""
 
+STEPS_FURTHER: Final = (1, 2, 4, 8)
+"""So much looser than a value whose plan breaks a promise others are tried, until one has a plan that holds."""
+
+HeldPlan: TypeAlias = Callable[[Inquiry, Answer], Outline | None]
+"""The plan that is shown of a question and its answer once it was simulated; None where it breaks a promise."""
+Changes: TypeAlias = tuple[tuple[StatedRequirement, Value | bool | None], ...]
+"""Requirements with what they are set to."""
+
+BROKEN: Final = "no way out, for no plan was found that keeps every promise when requests arrive one by one"
+BUDGET: Final = "max_monthly_usd"
+
 
 @dataclass(frozen=True)
 class WayOut:
     """Askeds set to new values, and the plan that they allow."""
 
-    changes: tuple[tuple[StatedRequirement, Value | bool | None], ...]
+    changes: Changes
     plan: Outline
     strictest: bool = True
     """Whether nothing stricter has a plan; looser ways stand beside it because they save a lot."""
 
 
-def ways_out(inquiry: Inquiry) -> tuple[list[ConflictItem], list[Relaxation], list[str]]:
-    """The sets of requirements that cannot hold together, the ways out, cheapest first, and what was left out of both.
+class WaysFound(NamedTuple):
+    """Why nothing fits, and what would help.
+
+    Attributes:
+        conflict: The requirements that cannot hold together.
+        ways: What resolves it, cheapest first.
+        broken: What would by its formulas, in words, had it a plan that keeps its promises.
+        left_out: What of all this a limit left no time for, in words.
+    """
+
+    conflict: list[ConflictItem]
+    ways: list[Relaxation]
+    broken: tuple[str, ...]
+    left_out: list[str]
+
+
+def ways_out(inquiry: Inquiry, held: HeldPlan) -> WaysFound:
+    """The sets of requirements that cannot hold together, and the ways out.
 
     Args:
         inquiry: An infeasible scenario; a limit of its clock leaves what was found by then.
+        held: The plan of a way out that its reader would be shown.
     """
     # whether there is a plan and what it costs at least needs no simple one; what is offered does
     whole, inquiry = inquiry, replace(inquiry, simplifies=False)
     conflicts, limit = until_limit(conflicts_of(inquiry))
     left_out = [f"conflicts beyond those named: the {limit} was reached"] if limit else []
-    ways, limit = until_limit(_as_offered(whole, way) for way in _ways(inquiry, conflicts))
+    tried, limit = until_limit((way, _as_offered(whole, way, held)) for way in _ways(inquiry, conflicts))
     left_out += [f"ways out beyond those named: the {limit} was reached"] if limit else []
+    ways = [offered for _, offered in tried if offered is not None]
     told = _told(conflicts, [way for way in ways if len(way.changes) == 1 and len(conflicts) <= 1])
-    cheapest_first = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
-    return told, [relaxation(way) for way in cheapest_first], left_out
+    cheapest_first = sorted(_saving(ways), key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
+    broken = tuple(f"{_words(way)}: {BROKEN}" for way, offered in tried if offered is None)
+    return WaysFound(told, [relaxation(way) for way in cheapest_first], broken, left_out)
 
 
-def _as_offered(inquiry: Inquiry, way: WayOut) -> WayOut:
-    """The same way out with the plan that its reader would get: on what was measured if there is one, and simple."""
+def _as_offered(inquiry: Inquiry, way: WayOut, held: HeldPlan) -> WayOut | None:
+    """The same way out, or one as little looser as it takes, with the plan that its reader would get: on what was
+    measured if there is one, simple, and one that keeps its promises under simulated load; None where none is found."""
+    for changes in _loosened(inquiry, way.changes, held):
+        if (plan := _shown(inquiry, changes, held)) is not None:
+            return replace(way, changes=changes, plan=plan, strictest=way.strictest and changes == way.changes)
+    return None
+
+
+def _loosened(inquiry: Inquiry, changes: Changes, held: HeldPlan) -> Iterator[Changes]:
+    """Themselves; then with a budget for the cheapest plan that holds, or a single value some steps further on."""
+    yield changes
+    if any(item.requirement.name == BUDGET for item, _ in changes):
+        cheapest = _shown(replace(inquiry, simplifies=False), _with_budget(changes, None), held)
+        if cheapest is not None:
+            yield _with_budget(changes, _budget_of(cheapest))
+    elif len(changes) == 1:
+        ((item, value),) = changes
+        looser = askable(inquiry.scenario, item.field, item.looser_values())
+        further = looser[looser.index(value) :] if value in looser else ()
+        yield from (((item, further[steps]),) for steps in STEPS_FURTHER if steps < len(further))
+
+
+def _with_budget(changes: Changes, usd: float | None) -> Changes:
+    return tuple((item, usd if item.requirement.name == BUDGET else to) for item, to in changes)
+
+
+def _shown(inquiry: Inquiry, changes: Changes, held: HeldPlan) -> Outline | None:
+    """The plan that is shown where requirements are set to those values."""
     scenario = inquiry.scenario
-    for item, to in way.changes:
+    for item, to in changes:
         scenario = with_field(scenario, item.field, to)
-    answer = first_with_a_plan(inquiry.changed(scenario), solved)
-    return replace(way, plan=outlined(answer)) if answer.solution.outcome in ("optimal", "feasible") else way
+    asked = inquiry.changed(scenario)
+    answer = first_with_a_plan(asked, solved)
+    return held(asked, answer) if answer.solution.outcome in ("optimal", "feasible") else None
+
+
+def _saving(ways: Iterable[WayOut]) -> Iterator[WayOut]:
+    """Without those that are looser in the same requirements and save next to nothing."""
+    least: dict[tuple[str, ...], Decimal] = {}
+    for way in ways:
+        fields, usd = tuple(item.field for item, _ in way.changes), way.plan.monthly_cost_usd
+        if fields not in least or usd <= Decimal(WORTH_OFFERING) * least[fields]:
+            least[fields] = usd
+            yield way
 
 
 def _ways(inquiry: Inquiry, conflicts: Sequence[Sequence[StatedRequirement]]) -> Iterator[WayOut]:
@@ -152,9 +220,8 @@ def _tightened(looser: _Looser, removed: Outline, most_usd: Decimal | None = Non
         most_usd: What the plan may cost a month; any plan does without it.
     """
     item = looser.item
-    if item.requirement.name == "max_monthly_usd":
-        budget = float(removed.monthly_cost_usd.to_integral_value(rounding="ROUND_CEILING"))
-        return WayOut(((item, budget),), removed)
+    if item.requirement.name == BUDGET:
+        return WayOut(((item, _budget_of(removed)),), removed)
     best = WayOut(((item, item.without),), removed)
     low, high = 0, len(looser.values)
     while low < high:
@@ -165,6 +232,11 @@ def _tightened(looser: _Looser, removed: Outline, most_usd: Decimal | None = Non
         else:
             high, best = middle, WayOut(((item, looser.values[middle]),), plan)
     return best
+
+
+def _budget_of(plan: Outline) -> float:
+    """The least budget in whole dollars that a plan keeps."""
+    return float(plan.monthly_cost_usd.to_integral_value(rounding="ROUND_CEILING"))
 
 
 def relaxation(way: WayOut) -> Relaxation:

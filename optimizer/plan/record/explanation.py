@@ -196,6 +196,8 @@ class Explanation(Strict):
     nearest_misses: list[NearestMiss]
     conflict: list[ConflictItem]
     relaxations: list[Relaxation]
+    broken_ways: tuple[str, ...] = Field(default=(), exclude_if=().__eq__)
+    """What no relaxation is, since simulated requests break a promise of every plan that was found there, in words."""
     marginal_values: list[MarginalValue]
     breakpoints: list[Breakpoint]
     exposure: Exposure | None

@@ -163,7 +163,8 @@ def _ways_out(report: PlanReport) -> Iterator[Section]:
             if item.conflict == conflict
         )
         yield Section(f"{which} cannot hold together, even if nothing else were asked", tuple(lines))
-    yield Section("Ways out, re-solved", tuple(way.text for way in explained.relaxations))
+    ways = tuple(way.text for way in explained.relaxations)
+    yield Section("Ways out, re-solved", (*ways, *explained.broken_ways))
 
 
 def _appendix(report: PlanReport) -> Iterator[Section]:
