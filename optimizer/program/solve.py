@@ -57,8 +57,8 @@ class Solution:
     Attributes:
         outcome: `optimal` and `infeasible` are proven for the whole problem.
         reason: Why the search ended so, in one clause.
-        eliminated: Candidates removed before the final solve, by argument.
-        columns_solved: Candidates in the final solve.
+        eliminated: Candidates removed by argument, before the last program was solved or by what it found.
+        columns_solved: Candidates in the last program; what its plan shows unnecessary is among `eliminated`, too.
         solver: Which solver proved it.
         phase_wall_s: Seconds by phase, the only part that differs between runs.
         ended_by: The limit of the clock that the search was ended by; None where it came to an end of its own.

@@ -329,7 +329,8 @@ def _search(report: PlanReport) -> str:
     solver, failed = report.solver, report.explanation.rejected.by_reason
     counts = f"{solver.candidates_evaluated:,} candidates evaluated, {solver.candidates_kept:,} kept"
     if solver.candidates_kept:
-        counts += f"; {sum(solver.eliminated.values()):,} shown unnecessary, {solver.columns_solved:,} solved"
+        unneeded = f"{sum(solver.eliminated.values()):,} shown unnecessary"
+        counts += f"; {unneeded} before or by the last program, which had {solver.columns_solved:,}"
     names = _most_frequent_first(failed)[:MAX_REJECTIONS]
     most = ", ".join(f"{name.replace('_', ' ')} ({failed[name]:,})" for name in names)
     return f"{counts}; {f'most fail {most}' if most else ''}"
