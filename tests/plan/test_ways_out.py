@@ -13,6 +13,7 @@ from support.scenarios import monthly_cost
 
 from optimizer import optimize
 from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import rounded_up, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
@@ -197,6 +198,13 @@ def test_a_budget_is_what_a_plan_costs_that_holds(few: Catalogs) -> None:
     assert set_to(found, "policy.max_monthly_usd") == [5000]
     assert [way.monthly_cost_usd for way in found.ways] == [5000]
     assert [text.partition(" to ")[0] for text in found.broken] == [f"set {TPOT}"]
+
+
+def test_what_a_limit_leaves_out_is_said_not_to_be_worked_out(few: Catalogs) -> None:
+    inquiry = Inquiry.of(Scenario.model_validate(raw_case("gpus")), few).beside_a_plan(Clock(time_limit_s=0))
+    found = ways_out(inquiry, lambda _, answer: outlined(answer))
+    named = ("conflicts beyond those named", "ways out beyond those named")
+    assert found.left_out == [f"{what}: not worked out, the time limit was reached" for what in named]
 
 
 def test_what_has_no_plan_that_holds_is_no_way_out(few: Catalogs) -> None:

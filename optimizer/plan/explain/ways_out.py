@@ -72,9 +72,9 @@ def ways_out(inquiry: Inquiry, held: HeldPlan) -> WaysFound:
     # whether there is a plan and what it costs at least needs no simple one; what is offered does
     whole, inquiry = inquiry, replace(inquiry, simplifies=False)
     conflicts, limit = until_limit(conflicts_of(inquiry))
-    left_out = [f"conflicts beyond those named: the {limit} was reached"] if limit else []
+    left_out = [f"conflicts beyond those named: not worked out, the {limit} was reached"] if limit else []
     tried, limit = until_limit((way, _as_offered(whole, way, held)) for way in _ways(inquiry, conflicts))
-    left_out += [f"ways out beyond those named: the {limit} was reached"] if limit else []
+    left_out += [f"ways out beyond those named: not worked out, the {limit} was reached"] if limit else []
     ways = [offered for _, offered in tried if offered is not None]
     told = _told(conflicts, [way for way in ways if len(way.changes) == 1 and len(conflicts) <= 1])
     cheapest_first = sorted(_saving(ways), key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
