@@ -24,6 +24,13 @@ MESSAGE = re.compile(r"error: \S+(:\d+)?: .+")
 ONE_PROBLEM = {
     "unknown model": ("model: llama-3.1-8b", "model: llama-3.1-8", 4, "workloads[chat].model", "llama-3.1-8b"),
     "unknown key": ("input_tokens: 100", "input_token: 100", 6, "workloads[chat].input_token", "input_tokens"),
+    "not planned": (
+        "input_tokens: 100",
+        "input_tokens: 100\n    speculation: {method: eagle3}",
+        7,
+        "workloads[chat].speculation",
+        "speculative decoding is not predicted, so no plan can count on it (remove it",
+    ),
     "unknown statistic": ("ttft_ms: 500", "ttft_ms: {p42: 5}", 9, "workloads[chat].slo.ttft_ms.p42", "p50"),
     "unknown GPU": ("max_gpus: 8", "gpus: {allow: [h100]}", 11, "policy.gpus.allow", "h100-sxm"),
     "unknown region": ("max_gpus: 8", "regions: {deny: [mars-*]}", 11, "policy.regions.deny", "matches nothing"),

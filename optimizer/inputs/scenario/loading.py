@@ -45,6 +45,15 @@ _MOST_TOLD = 8
 """Fields of a record up to which they are all named."""
 
 
+_NOT_PLANNED = {
+    "speculation": (
+        "speculative decoding is not predicted, so no plan can count on it",
+        "remove it: replicas are planned without; a server that drafts tokens all the same may be faster or slower",
+    )
+}
+"""Fields that people rightly expect and no record has: what is wrong with them, and what to do."""
+
+
 def find_scenario(name: str) -> Path:
     """The file of that path, or the shipped scenario of that name.
 
@@ -195,6 +204,8 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
         location = (*location, *misfit.field.split("."))
         return Finding(document.file, document.line(location), document.path(location), misfit.problem, misfit.hint)
     match detail["type"]:
+        case "extra_forbidden" if location[-1] in _NOT_PLANNED:
+            problem, hint = _NOT_PLANNED[str(location[-1])]
         case "extra_forbidden":
             known, problem = _fields_at(location[:-1], root), "unknown field"
             hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"
