@@ -29,7 +29,7 @@ ONE_PROBLEM = {
         "input_tokens: 100\n    speculation: {method: eagle3}",
         7,
         "workloads[chat].speculation",
-        "speculative decoding is not predicted, so no plan can count on it (remove it",
+        "no plan counts on speculative decoding (remove it",
     ),
     "unknown statistic": ("ttft_ms: 500", "ttft_ms: {p42: 5}", 9, "workloads[chat].slo.ttft_ms.p42", "p50"),
     "unknown GPU": ("max_gpus: 8", "gpus: {allow: [h100]}", 11, "policy.gpus.allow", "h100-sxm"),

@@ -29,6 +29,7 @@ from optimizer.performance.uncertainty.likeness import Strata
 CLOCK: Final = "request_rate"
 AS_OFFERED: Final = "what arrives by the clock is served as it arrives"
 QUEUE: Final = "more arrives than is served, so that its latencies are those of a queue that grows"
+DRAFTED: Final = "speculative decoding says nothing of a deployment without"
 NOTHING: Final = "no TPOT, TTFT or throughput that may be used"
 
 
@@ -127,7 +128,8 @@ def _left_out(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> Names:
     seen = observed(frame)
     nothing = ~np.isfinite(np.stack([seen[metric] for metric in METRICS])).any(axis=0)
     above = _above_capacity(frame, table, deliver(found).utilization)
-    return np.where(above, QUEUE, np.where(nothing, NOTHING, "")).astype(object)
+    drafted = found.setup.layout.draft_tokens > 0
+    return np.select([drafted, above, nothing], [DRAFTED, QUEUE, NOTHING], "").astype(object)
 
 
 def _above_capacity(frame: pd.DataFrame, table: DeploymentTable, utilization: Floats) -> Flags:

@@ -24,6 +24,10 @@ class Setting(Strict):
     load_type: Literal["concurrency", "request_rate"]
     load_value: float
     """Requests in flight, or requests per second."""
+    speculation: str = ""
+    """A method, tokens drafted in a step, or both (`mtp`, `2`, `eagle3:3`); empty means none."""
+    accepted_tokens: float | None = None
+    """What a step yields for each sequence; None means as it was counted."""
 
 
 class Interval(Strict):

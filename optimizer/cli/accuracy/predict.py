@@ -33,6 +33,12 @@ def predict(
     kv_precision: Annotated[str, typer.Option(help="Of the KV cache; 16 bits unless given.")] = "",
     engine: Annotated[str, typer.Option(help="Serving engine.")] = "vllm",
     engine_version: Annotated[str, typer.Option(help="The newest known unless given.")] = "",
+    speculation: Annotated[
+        str, typer.Option(help="Speculative decoding: a method, tokens drafted a step, or both: mtp, 2, eagle3:3.")
+    ] = "",
+    accepted_tokens: Annotated[
+        float | None, typer.Option(min=1, max=64, help="What a step keeps, its own among them; else as counted.")
+    ] = None,
     batch: Annotated[Path | None, typer.Option(help="A CSV file, one deployment a row, instead of all these.")] = None,
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
@@ -68,6 +74,8 @@ def predict(
         output_tokens=output_tokens or 0,
         load_type="request_rate" if concurrency is None else "concurrency",
         load_value=concurrency or request_rate or 0,
+        speculation=speculation,
+        accepted_tokens=accepted_tokens,
     )
     write(_rendered(calls.predict_setting(setting, known), output_format), output)
 

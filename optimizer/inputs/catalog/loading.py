@@ -27,6 +27,7 @@ from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.catalog.sources import PricePlace, Source
+from optimizer.inputs.catalog.speculation import Acceptance
 
 SHIPPED_LABEL: Final = "catalogs"
 """How messages name the shipped folder."""
@@ -127,6 +128,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "ancillary": CsvTable(("ancillary_costs.csv",), catalog.AncillaryCost, "provider, item"),
     "per_second": CsvTable(("per_second.csv",), PerSecondPrice, "provider, name, gpu"),
     "start_up": CsvTable(("start_up.csv",), StartUp, "engine"),
+    "acceptance": CsvTable(("acceptance.csv",), Acceptance, "model, method, draft_tokens, task, thinking, run"),
 }
 """Every table of the catalogs; the files of those that are not private must be complete in the shipped folder."""
 
@@ -151,6 +153,7 @@ REFERENCES: Final = (
     ("serverless", "model", "models"),
     ("per_second", "gpu", "gpus"),
     ("start_up", "engine", "engines"),
+    ("acceptance", "model", "models"),
 )
 """Which field of which table names a row of which other; beside these, every `source` names a source."""
 
@@ -323,6 +326,7 @@ def _assembled(
         ancillary=in_order("ancillary"),
         per_second=in_order("per_second"),
         start_up=in_order("start_up"),
+        acceptance=in_order("acceptance"),
         deploying=DeployFacts(
             flags=in_order("engine_flags"), metrics=in_order("engine_metrics"), names=in_order("deploy_names")
         ),

@@ -39,6 +39,7 @@ from optimizer.inputs.catalog.quantities import (
     UsdPerUnit,
 )
 from optimizer.inputs.catalog.sources import PricePlace, Source
+from optimizer.inputs.catalog.speculation import Acceptance
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 
 Row = TypeVar("Row")
@@ -294,6 +295,7 @@ class Catalogs:
     ancillary: tuple[AncillaryCost, ...]
     per_second: tuple[PerSecondPrice, ...]
     start_up: tuple[StartUp, ...]
+    acceptance: tuple[Acceptance, ...]
     deploying: DeployFacts
     """What engines and deployment tools call what a plan says; no plan depends on it."""
     engine_places: Mapping[str, str]

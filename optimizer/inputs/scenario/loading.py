@@ -47,8 +47,8 @@ _MOST_TOLD = 8
 
 _NOT_PLANNED = {
     "speculation": (
-        "speculative decoding is not predicted, so no plan can count on it",
-        "remove it: replicas are planned without; a server that drafts tokens all the same may be faster or slower",
+        "no plan counts on speculative decoding",
+        "remove it: replicas are planned without; `optimizer predict --speculation` says how much faster one would be",
     )
 }
 """Fields that people rightly expect and no record has: what is wrong with them, and what to do."""

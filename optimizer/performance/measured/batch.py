@@ -104,9 +104,11 @@ def _predicted(
     own = OwnPredictions.of(table, rows, catalogs)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
     unheard_of = _unheard_of(table, rows, catalogs)
-    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration) | unheard_of
+    # nothing with a draft is among the measurements that constants and widths come from
+    drafted = found.setup.layout.draft_tokens > 0
+    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration) | unheard_of | drafted
     source = np.where(guessed, "estimated", "calibrated").astype(object)
-    known = own.measured if seen is None else seen.rows | own.measured
+    known = (own.measured if seen is None else seen.rows | own.measured) & ~drafted
     columns: dict[str, Names] = {"pred_source": np.where(known, "measured", source)}
     table.remark(table.column(rows, unheard_of, False), UNHEARD_OF)
     table.remark(table.column(rows, _too_long(found), False), TOO_LONG)

@@ -10,6 +10,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.layout import assign_layout
 from optimizer.performance.measured.loads import Delivered, closed_loop, offline, open_loop, static_batch
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, given_or
+from optimizer.performance.measured.speculation import read_speculation
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.engine_constants import uncalibrated
 from optimizer.performance.physics.layouts import misfit
@@ -48,6 +49,7 @@ class Deployments(RowArrays):
 
 def deployments(table: DeploymentTable, catalogs: Catalogs) -> tuple[Deployments | None, Ints]:
     """The predictable rows of a table and their positions in it, None when there is none; misfits are refused."""
+    read_speculation(table, catalogs)
     _settle_layout(table, catalogs)
     rows = table.sound_rows()
     if not len(rows):
@@ -100,6 +102,8 @@ def columns_of(table: DeploymentTable, rows: Ints) -> Columns:
         "max_num_seqs": np.nan_to_num(table.numbers["max_num_seqs"][rows]),
         "memory_share": np.nan_to_num(table.numbers["memory_share"][rows]),
         "admission_interval_steps": np.nan_to_num(table.numbers["admission_interval_steps"][rows]),
+        "draft_tokens": np.nan_to_num(table.numbers["draft_tokens"][rows]),
+        "accepted_tokens": given_or(table.numbers["accepted_tokens"][rows], 1.0),
     }
 
 

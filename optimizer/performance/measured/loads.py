@@ -15,7 +15,13 @@ from optimizer.base.largest import largest
 from optimizer.performance.candidates.predict import max_others
 from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, prompt_wait, served_speed
 from optimizer.performance.physics.replica_model import ReplicaModel, prefill_per_prompt, rate_at
-from optimizer.performance.physics.steady_state import admission_steps, at_concurrency, longest_step, spread_of_tpot
+from optimizer.performance.physics.steady_state import (
+    admission_steps,
+    at_concurrency,
+    longest_step,
+    prompts_in_a_step,
+    spread_of_tpot,
+)
 from optimizer.performance.physics.step import launched_seconds, prefill_seconds
 
 _ROUNDS = 8
@@ -122,8 +128,8 @@ def _waits_beyond_median(
     wait = prompt_wait(
         rate_per_s,
         cycle.prefill,
-        replica.steps.decode(resident).total,
-        in_a_step=np.maximum(replica.setup.layout.max_batched_tokens - resident, 1.0) / replica.demand.mean_new,
+        replica.steps.decode(resident).total * replica.setup.layout.accepted_tokens,
+        in_a_step=prompts_in_a_step(replica, resident),
         squared_variation=replica.prefill_variation,
         of_arrivals=np.ones_like(resident),
     )
@@ -141,7 +147,7 @@ def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
         step = steps.decode(1 + (decoding - 1) * (resident > 1)).total
         prefill = prefill_per_prompt(replica, decoding, steps.decode(decoding))
         tpot = step + prefill * decoding * others / np.maximum(output - 1, 1.0)
-        first_token = replica.first_token[:, 0] + waited * step
+        first_token = replica.first_token[:, 0] + waited * step * replica.setup.layout.accepted_tokens
         total = first_token + after_first * tpot
         decoding = np.maximum(resident * after_first * tpot / total, np.minimum(resident, 1.0))
     return _Cycle(prefill, first_token, tpot, total, decoding)

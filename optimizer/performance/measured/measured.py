@@ -97,7 +97,7 @@ def points(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> pd.DataFra
         "load_type": table.names["load_type"][rows],
         STATISTIC: table.names[STATISTIC][rows],
         **{name: table.numbers[name][rows] for name in (*LENGTHS, "load_value")},
-        "admission_interval_steps": np.nan_to_num(table.numbers["admission_interval_steps"][rows]),
+        **{name: np.nan_to_num(table.numbers[name][rows]) for name in ("admission_interval_steps", "draft_tokens")},
         **{name: table.layout[name][rows] for name in sorted(table.layout)},
     }
     return pd.DataFrame(columns)

@@ -23,12 +23,11 @@ LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
 TTFT_STATISTICS: Final = ("mean", "p50")
 REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type")
 LENGTHS: Final = ("input_tokens", "output_tokens")
-_FLAGS: Final = ("max_num_seqs", "attention_dp", "admission_interval_steps")
+_FLAGS: Final = ("max_num_seqs", "attention_dp", "admission_interval_steps", "draft_tokens")
 """What a server was started with; 0 leaves the engine's default in place."""
 _MAY_BE_ZERO: Final = ("num_requests", "cached_input_share", *_FLAGS)
 _DEGREES: Final = ("num_gpus", "tp", "pp", "dp", "ep")
-_OPTIONAL_NUMBERS: Final = (*_DEGREES, "load_value", "arrival_cv2", "memory_share", *_MAY_BE_ZERO)
-_NO_SPECULATION: Final = ("", "0", "false", "no", "none", "off")
+_OPTIONAL_NUMBERS: Final = (*_DEGREES, "load_value", "arrival_cv2", "memory_share", "accepted_tokens", *_MAY_BE_ZERO)
 _SHARES: Final = ("memory_share", "cached_input_share")
 """Of the GPU's memory that the engine may take, and of the prompt that is already in the cache."""
 _MISSING: Final = ("nan", "none", "<na>")
@@ -93,8 +92,6 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
         _read_number(table, name)
     load, value = table.names["load_type"], table.numbers["load_value"]
     table.refuse((load != "offline") & (load != "") & np.isnan(value), "load_value is missing")
-    drafted = ~np.isin(_lower_column(table, "speculation"), _NO_SPECULATION)
-    table.refuse(drafted, "speculative decoding is not predicted: leave speculation blank")
     table.names["lengths"] = text_column(frame, "lengths")
     statistic = _text_or(text_column(frame, "ttft_statistic"), "mean")
     table.refuse(~np.isin(statistic, TTFT_STATISTICS), "ttft_statistic is neither mean nor p50")

@@ -84,6 +84,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "prefill_wave_median_share": WAVES,
     "prefill_load_limit": ((),),
     "capacity_deviation": ((),),
+    "draft_step_share": ((),),
     "requests_per_client": ((),),
     "requests_per_run": ((),),
     "run_tail_lives": (("lengths",), ()),

@@ -78,10 +78,12 @@ class ReplicaModel:
     def most_beside_prompts(self) -> Floats:
         """Sequences above which a step has no room for the prompts that come in it, (n,).
 
-        Of b sequences b/output end in a step, and as many prompts come, which must fit into what b leave of its tokens.
+        Of b sequences b/output end with each token, and as many prompts come, which must fit into what b leave of a
+        step's tokens.
         """
-        tokens = self.setup.layout.max_batched_tokens
-        most: Floats = tokens / (1 + self.demand.mean_new / self.demand.mean_output)
+        layout, demand = self.setup.layout, self.demand
+        own = 1 + layout.draft_tokens
+        most: Floats = layout.max_batched_tokens / (own + layout.accepted_tokens * demand.mean_new / demand.mean_output)
         return most
 
     @cached_property
@@ -141,14 +143,14 @@ def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
 def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts) -> Floats:
     """Seconds that each prompt takes from `sequences` (n,) running ones whose decode step is `step`, (n,).
 
-    A step ends sequences/output requests and admits as many, after an interval those of all its steps: beyond one,
-    prompts are prefilled together.
+    A step ends sequences/output requests for each token that it yields and admits as many, after an interval those of
+    all its steps: beyond one, prompts are prefilled together.
     """
-    demand, steps = replica.demand, replica.steps
-    interval = np.maximum(replica.setup.layout.admission_interval, 1.0)
-    together, new = np.maximum(interval * sequences / demand.mean_output, 1.0), replica.demand.mean_new
+    layout, steps, new = replica.setup.layout, replica.steps, replica.demand.mean_new
+    ended = layout.accepted_tokens * sequences / replica.demand.mean_output
+    together = np.maximum(np.maximum(layout.admission_interval, 1.0) * ended, 1.0)
     work = replica.mean_attention + steps.shared_prefill(new, together, sequences, step)
-    return work * steps.held_up(sequences / demand.mean_output, chunks_of(replica.setup, new))
+    return work * steps.held_up(ended, chunks_of(replica.setup, new))
 
 
 class Flow(NamedTuple):

@@ -61,6 +61,8 @@ class Configuration(NamedTuple):
     memory_share: float = ENGINE_DEFAULT
     admission_interval_steps: int = ENGINE_DEFAULT
     lengths: str = ""
+    draft_tokens: int = 0
+    accepted_tokens: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,10 @@ class Layout(RowArrays):
     memory_utilization: Floats
     admission_interval: Floats
     """Steps between which the engine takes in the prompts that wait; 0 where it does so before every step."""
+    draft_tokens: Floats
+    """Tokens of each sequence that a draft proposes before a step verifies them; 0 without speculation."""
+    accepted_tokens: Floats
+    """Tokens that a step yields for each sequence, its own and those of the draft that it accepts."""
 
 
 @dataclass(frozen=True)
@@ -271,6 +277,8 @@ def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorica
         max_batched_tokens=settings["max_num_batched_tokens"],
         memory_utilization=np.where(share > ENGINE_DEFAULT, share, settings["memory_utilization"]),
         admission_interval=np.asarray(columns["admission_interval_steps"], dtype=np.float64),
+        draft_tokens=np.asarray(columns["draft_tokens"], dtype=np.float64),
+        accepted_tokens=np.asarray(columns["accepted_tokens"], dtype=np.float64),
     )
 
 

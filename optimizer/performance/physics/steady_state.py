@@ -170,12 +170,20 @@ def _line(replica: ReplicaModel, load: _Load) -> Line:
     prompts = prompt_wait(
         rate,
         load.flow.prefill,
-        load.step,
-        in_a_step=np.maximum(replica.setup.layout.max_batched_tokens - load.met, 1.0) / replica.demand.mean_new,
+        load.step * replica.setup.layout.accepted_tokens,
+        in_a_step=prompts_in_a_step(replica, load.met),
         squared_variation=replica.prefill_variation,
         of_arrivals=of_arrivals,
     )
     return Line(prompts, place)
+
+
+def prompts_in_a_step(replica: ReplicaModel, running: Floats) -> Floats:
+    """Prompts of mean length that fit into a step beside so many sequences, (n,), below 1 where they come in chunks."""
+    layout = replica.setup.layout
+    room = layout.max_batched_tokens - running * (1 + layout.draft_tokens)
+    fitting: Floats = np.maximum(room, 1.0) / replica.demand.mean_new
+    return fitting
 
 
 def _own_steps(prompts: LongPrompts, load: _Load, running: Floats) -> Floats:
@@ -193,10 +201,11 @@ def _own_steps(prompts: LongPrompts, load: _Load, running: Floats) -> Floats:
 def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floats:
     """The rest of the running step, and the one that a prompt shares with `running` (n,) others, where any run, (n,).
 
-    Of Poisson many others there is any with probability 1 − exp(−b).
+    Of Poisson many others there is any with probability 1 − exp(−b). A whole step yields each sequence as many of the
+    tokens that take `step` (n,) seconds as a draft's help.
     """
     steps = replica.setup.constants["waited_steps_open"] + admission_steps(replica)
-    return steps * step * -np.expm1(-running)
+    return steps * step * replica.setup.layout.accepted_tokens * -np.expm1(-running)
 
 
 def admission_steps(replica: ReplicaModel) -> Floats:

@@ -47,6 +47,9 @@ class StepCosts:
         stages: Pipeline stages, (n,).
         bubble_share: How far prompts reach the stages at random rather than in one row, (n,).
         mixed: How far the engine adds prompts to decode steps, (n,).
+        verified: Tokens of each sequence in a step, (n,): its own and those of a draft.
+        accepted: How many of them it keeps, (n,).
+        draft_share: What a draft takes for all that it proposes, in steps without one, (n,).
     """
 
     matrices: Matrices
@@ -58,18 +61,31 @@ class StepCosts:
     stages: Floats
     bubble_share: Floats
     mixed: Floats
+    verified: Floats
+    accepted: Floats
+    draft_share: Floats
 
     def decode(self, sequences: Floats) -> StepParts:
         """One token for each of `sequences` (n,) running sequences.
 
         With pipeline stages they run in as many micro-batches of at least one sequence, and a token's step passes
-        through all stages.
+        through all stages. With a draft a step multiplies all tokens that it verifies, reads the cache once for them,
+        and yields `accepted` for each sequence.
         """
         batch = self.micro_batch(sequences)
+        plain = self._parts(batch, batch)
+        if not np.any(self.draft_share):
+            return plain
+        whole, draft = self._parts(batch, batch * self.verified), self.draft_share * plain.total
+        parts = whole.linear, whole.attention, whole.communication, whole.overhead + draft
+        return StepParts(*(part / self.accepted for part in parts))
+
+    def _parts(self, batch: Floats, tokens: Floats) -> StepParts:
+        """A step of so many sequences in a stage, with so many tokens of theirs."""
         return StepParts(
-            self.matrices.seconds(batch, batch),
+            self.matrices.seconds(tokens, tokens),
             self.attention * batch,
-            self.all_reduces.seconds(batch) + self.hand_overs.seconds(batch),
+            self.all_reduces.seconds(tokens) + self.hand_overs.seconds(tokens),
             self.overhead + self.sequence_overhead * batch,
         )
 
@@ -100,9 +116,10 @@ class StepCosts:
         apart from decoding spends T(prompts · new) / prompts on each. One that adds prompts to a decode step of
         `sequences` (n,) sequences, `step`, spends (T(sequences + prompts · new) − T(sequences)) / prompts.
         """
-        batch, tokens = self.micro_batch(sequences), prompts * new
+        batch, tokens = self.micro_batch(sequences) * self.verified, prompts * new
         apart = self.one_pass(tokens, prompts)
-        added = self.one_pass(batch + tokens, batch + prompts) - (step.linear + self.all_reduces.seconds(batch))
+        alone = step.linear * self.accepted + self.all_reduces.seconds(batch)
+        added = self.one_pass(batch + tokens, batch + prompts) - alone
         return ((1 - self.mixed) * apart + self.mixed * added) / prompts
 
 
@@ -118,6 +135,9 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
         stages=setup.layout.pipeline_parallel,
         bubble_share=setup.constants["stage_bubble_share"],
         mixed=setup.constants["mixed_prefill_share"],
+        verified=1 + setup.layout.draft_tokens,
+        accepted=setup.layout.accepted_tokens,
+        draft_share=setup.layout.draft_tokens * setup.constants["draft_step_share"],
     )
 
 

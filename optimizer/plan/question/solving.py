@@ -148,7 +148,6 @@ def of_every_hour(known: Answer, clock: Clock) -> Answer:
         return found
     shown = _tidied(inquiry, found)
     hours = told_apart(hours, shown.running_alike)
-    # mixes that were predicted on the way stay
     return replace(shown, inquiry=replace(inquiry, options=shown.inquiry.options, hour_to_period=hours))
 
 

@@ -79,7 +79,8 @@ def _question(setting: Setting) -> str:
     layout += f", pipeline parallel {setting.pipeline_parallel}" if setting.pipeline_parallel > 1 else ""
     engine = f"{setting.engine} {setting.engine_version}".strip()
     kv = f"KV {setting.kv_precision}" if setting.kv_precision else ""
-    where = ", ".join(part for part in (f"{gpus}× {setting.gpu}", layout, engine, kv) if part)
+    drafts = f"speculation {setting.speculation}" if setting.speculation else ""
+    where = ", ".join(part for part in (f"{gpus}× {setting.gpu}", layout, engine, kv, drafts) if part)
     load = "in flight" if setting.load_type == "concurrency" else "requests/s"
     tokens = f"{setting.input_tokens:,} tokens in, {setting.output_tokens:,} out"
     return f"{setting.model} {setting.precision} on {where}; {tokens}, {exactly(setting.load_value)} {load}"

@@ -1,0 +1,112 @@
+"""Speculative decoding: a step verifies a draft's tokens and yields those that it keeps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.measured.batch import predict_batch
+
+ROW: dict[str, object] = {
+    "engine": "vllm",
+    "model": "gpt-oss-120b",
+    "gpu": "h200-sxm",
+    "tp": 1,
+    "weight_precision": "mxfp4",
+    "input_tokens": 7200,
+    "output_tokens": 900,
+    "load_type": "concurrency",
+    "load_value": 1,
+}
+MEASURED = pd.DataFrame(
+    {
+        # clients, tokens drafted, tokens kept a step, ms a token, without a draft: nebius_h200_profiling
+        "load_value": [1, 1, 1, 8, 8, 8, 64, 64, 64],
+        "draft_tokens": [1, 3, 7, 1, 3, 7, 1, 3, 7],
+        "accepted_tokens": [1.62, 1.93, 2.44, 1.66, 2.03, 2.22, 1.64, 2.09, 2.17],
+        "ms": [3.40, 3.65, 3.96, 8.82, 9.22, 11.01, 37.69, 37.44, 44.48],
+        "plain_ms": [4.31, 4.31, 4.31, 10.43, 10.43, 10.43, 42.31, 42.31, 42.31],
+    }
+)
+
+
+def predicted(catalogs: Catalogs, *changes: dict[str, object]) -> pd.DataFrame:
+    return predict_batch(pd.DataFrame([ROW | change for change in changes]), catalogs, look_up=False)
+
+
+def test_steps_with_a_draft_are_as_much_faster_as_was_measured(catalogs: Catalogs) -> None:
+    """All within a quarter, half of them within a tenth; what plain steps are off by is not looked at."""
+    loads = MEASURED[["load_value", "draft_tokens", "accepted_tokens"]].to_dict("records")
+    drafted = predicted(catalogs, *loads)["pred_tpot_ms_mean"].to_numpy(float)
+    plain = predicted(catalogs, *({"load_value": each["load_value"]} for each in loads))["pred_tpot_ms_mean"]
+    faster = plain.to_numpy(float) / drafted
+    error = np.abs(np.log(faster / (MEASURED["plain_ms"] / MEASURED["ms"])))
+    assert error.max() < np.log(1.25)
+    assert error.median() < np.log(1.1)
+
+
+def test_a_draft_helps_few_clients_more_than_many(catalogs: Catalogs) -> None:
+    """Published pairs with multi-token heads: 1.57 times faster at up to 8 in flight, 1.38 to 32, 1.27 to 128."""
+    dense = {"model": "llama-3.3-70b", "gpu": "h100-sxm", "tp": 4, "weight_precision": "fp8", "input_tokens": 1000}
+    loads = [{**dense, "load_value": clients} for clients in (1, 32, 256)]
+    plain = predicted(catalogs, *loads)["pred_tpot_ms_mean"]
+    drafted = predicted(catalogs, *({**load, "speculation": "eagle3:3"} for load in loads))["pred_tpot_ms_mean"]
+    faster = (plain / drafted).to_numpy(float)
+    assert 2 < faster[0] < 2.9
+    assert (np.diff(faster) < 0).all()
+
+
+def test_a_draft_of_which_nothing_is_kept_only_costs(catalogs: Catalogs) -> None:
+    none, wasted = predicted(catalogs, {}, {"draft_tokens": 3, "accepted_tokens": 1})["pred_tpot_ms_mean"]
+    assert wasted > none
+
+
+@pytest.mark.parametrize(
+    ("text", "drafted", "kept"),
+    [
+        ("eagle3:3", "3 drafted", "2.09 a step kept as counted for this model"),
+        ("EAGLE-1", "1 drafted", "1.65 a step kept as counted for this model"),
+        ("3", "3 drafted", "2.09 a step kept as counted for this model"),
+        ("mtp:2", "2 drafted", "as counted for other models"),
+        ("mtp", "1 drafted", "1.65 a step kept as counted for this model"),
+    ],
+)
+def test_what_is_counted_of_the_model_goes_before_what_is_counted_of_others(
+    catalogs: Catalogs, text: str, drafted: str, kept: str
+) -> None:
+    row = predicted(catalogs, {"speculation": text}).iloc[0]
+    assert (row["pred_status"], row["pred_source"]) == ("ok", "estimated")
+    assert drafted in row["pred_reason"]
+    assert kept in row["pred_reason"]
+
+
+@pytest.mark.parametrize("text", ["", "none", "0", "off", "False"])
+def test_no_draft_is_no_draft(catalogs: Catalogs, text: str) -> None:
+    none, same = (
+        row.drop("speculation", errors="ignore") for _, row in predicted(catalogs, {}, {"speculation": text}).iterrows()
+    )
+    pd.testing.assert_series_equal(none, same, check_names=False)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"speculation": "medusa:3"}, "neither a method nor a number"),
+        ({"speculation": "eagle3:3.5"}, "neither a method nor a number"),
+        ({"speculation": "12"}, "say accepted_tokens"),
+        ({"draft_tokens": 2, "accepted_tokens": 3.5}, "accepted_tokens are more than a step has"),
+        ({"accepted_tokens": 2}, "accepted_tokens are more than a step has"),
+    ],
+)
+def test_what_no_draft_can_be_is_refused(catalogs: Catalogs, row: dict[str, object], problem: str) -> None:
+    found = predicted(catalogs, row).iloc[0]
+    assert found["pred_status"] == "unsupported"
+    assert problem in found["pred_reason"]
+
+
+def test_what_was_measured_without_a_draft_is_no_measurement_of_one_with(catalogs: Catalogs) -> None:
+    layout = {"engine_version": "0.19.0", "num_gpus": 4, "tp": 4, "pp": 1, "ep": 1, "dp": 1, "weight_precision": "fp8"}
+    load = {"input_tokens": 922, "output_tokens": 922, "load_value": 128}
+    shipped = ROW | {"model": "MiniMaxAI/MiniMax-M2.5", "gpu": "b300", "max_num_seqs": "", **layout, **load}
+    rows = pd.DataFrame([shipped | {"speculation": text} for text in ("", "eagle3:1")])
+    assert predict_batch(rows, catalogs)["pred_source"].tolist() == ["measured", "estimated"]
