@@ -18,7 +18,7 @@ from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
 from optimizer.program.problem.soundness import check
 from optimizer.program.proof.relaxation import no_bound
 from optimizer.program.proof.simple_plan import simple_plan
-from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
+from optimizer.program.proof.state import NO_GAP, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import cheaper, within_cutoff, within_gap
 from optimizer.program.refine.loading import Loaded, loaded
 from optimizer.program.refine.paid_runs import billed_idle_usd_per_hour
@@ -116,7 +116,7 @@ class Solution:
     def above(self, bound_usd_per_month: float, ended_by: Limit | None) -> "Solution":
         """The same plan where no plan of a problem with more choices costs less than a bound."""
         cost = self.cost_usd_per_month or 0.0
-        proven = cost - bound_usd_per_month <= EQUAL_COST * cost
+        proven = cost - bound_usd_per_month <= NO_GAP * cost
         # a number of an array's kind is written otherwise than a plain one
         bound = cost if proven else float(bound_usd_per_month)
         outcome: Outcome = "optimal" if proven else "feasible"
@@ -297,7 +297,7 @@ def with_plan(order: Sorted, result: SearchResult, plan: Incumbent, state: Searc
     )
     cost = plan.usd_per_hour - sum(each for each in saved if each > ROUTING_TOLERANCE * plan.usd_per_hour)
     bound = float(min(result.bound.usd_per_hour, cost))
-    if cost - bound <= EQUAL_COST * cost:
+    if cost - bound <= NO_GAP * cost:
         bound = cost
     proven = bound == cost or (result.status == "optimal" and not state.relative_gap)
     outcome: Outcome = "optimal" if proven else "feasible"

@@ -21,6 +21,9 @@ from optimizer.program.solver import INTEGRALITY_TOLERANCE, IntegerSolver, Solve
 EQUAL_COST = 1e-9
 """Relative difference below which two costs are the same."""
 
+NO_GAP = 2 * EQUAL_COST
+"""Of a plan above a bound: one that costs the same may have taken the place of one that costs the same as the bound."""
+
 ROUNDED_OFF = 10 * INTEGRALITY_TOLERANCE
 """How far above a whole number a count is still that number."""
 
