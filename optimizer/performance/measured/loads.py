@@ -66,32 +66,59 @@ def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats, usual_
     weighs clients/requests in the mean TTFT, of `usual_requests` (n,) where nobody says how many there were; who has no
     place then waits as long as in the steady state.
     """
-    constants = replica.setup.constants
-    of_run = np.where(np.isfinite(requests), requests, usual_requests)
+    in_wave = clients / np.where(np.isfinite(requests), requests, usual_requests)
     resident = np.minimum(clients, np.maximum(replica.places, 1.0))
-    others = (resident - 1) / resident
     cycle = _cycle(replica, resident)
-    decoding = _tokens_after_first(replica) * cycle.tpot
-    # what prompts wait for each other: in the steady state, and in the first wave
+    decoding, first = _tokens_after_first(replica) * cycle.tpot, cycle.first_token
+    prompts = _prompts_of_others(replica, resident, cycle, in_wave)
+    line = _LineForPlaces(clients, resident, requests, (first + prompts.steady + decoding) / resident)
+    median, mean = first + prompts.median + line.waited(0.5), first + prompts.mean + line.mean
+    rate = clients / (first + prompts.mean + line.longest + decoding)
+    of_others = rate * (resident - 1) / resident
+    beyond = _waits_beyond_median(replica, resident, of_others, cycle)
+    p95, p99 = (
+        np.maximum(first + prompts.late(name, in_wave, beyond[name]) + line.waited(QUANTILES[name]), mean)
+        for name in ("p95", "p99")
+    )
+    tpot_p95 = _late_tokens(replica, resident, of_others, cycle)
+    return Delivered(mean, median, p95, p99, cycle.tpot, tpot_p95, rate, _by_no_clock(clients))
+
+
+class _PromptsOfOthers(NamedTuple):
+    """What a prompt waits for those of others that have a place, (n,), seconds.
+
+    `wave` is for all of them, `steady` once clients are out of step; `median` and `mean` are over a run.
+    """
+
+    wave: Floats
+    steady: Floats
+    median: Floats
+    mean: Floats
+
+    def late(self, name: str, in_wave: Floats, beyond_median: Floats) -> Floats:
+        """A percentile over a run of which the first wave is a share: its last prompts are among the latest."""
+        of_wave = np.clip(1 - (1 - QUANTILES[name]) / in_wave, 0.0, 1.0) * self.wave
+        return np.minimum(self.median + np.maximum(of_wave, beyond_median), self.wave)
+
+
+def _prompts_of_others(replica: ReplicaModel, resident: Floats, cycle: _Cycle, in_wave: Floats) -> _PromptsOfOthers:
+    """Of `resident` (n,) clients, the first wave of which is a share of the run."""
+    constants, others = replica.setup.constants, (resident - 1) / resident
     load = np.minimum(resident * cycle.prefill / cycle.total, constants["prefill_load_limit"])
-    wave = resident * cycle.prefill * others
     queue = constants["prefill_queue_factor"] * replica.mean_prefill * load / (1 - load) * others
-    queue = np.minimum(queue, np.maximum(resident - cycle.decoding, 0.0) * cycle.prefill * others)
-    usual = np.minimum(queue + constants["prefill_wave_median_share"] * wave, wave)
-    of_all = np.minimum(usual + constants["prefill_wave_mean_share"] * wave * clients / of_run, wave)
-    line = _LineForPlaces(clients, resident, requests, (cycle.first_token + queue + decoding) / resident)
-    median, mean = cycle.first_token + usual + line.waited(0.5), cycle.first_token + of_all + line.mean
-    rate = clients / (cycle.first_token + of_all + line.longest + decoding)
-    latest = dict[str, Floats]()
-    for name, longer in _waits_beyond_median(replica, resident, others * rate, cycle).items():
-        # the last requests of the first wave are among the latest of a run
-        of_wave = np.clip(1 - (1 - QUANTILES[name]) * of_run / clients, 0.0, 1.0) * wave
-        waited = np.minimum(usual + np.maximum(of_wave, longer), wave) + line.waited(QUANTILES[name])
-        latest[name] = np.maximum(cycle.first_token + waited, mean)
-    deviation = spread_of_tpot(replica, others * rate, cycle.prefill, cycle.tpot)
-    longest = np.maximum(longest_step(replica, replica.steps.decode(resident).total, cycle.prefill), cycle.tpot)
-    tpot_p95 = np.minimum(cycle.tpot + normal_deviation("p95") * deviation, longest)
-    return Delivered(mean, median, latest["p95"], latest["p99"], cycle.tpot, tpot_p95, rate, _by_no_clock(clients))
+    wave = resident * cycle.prefill * others
+    # those that decode have been met, or will be while one decodes oneself
+    steady = np.minimum(queue, np.maximum(resident - cycle.decoding, 0.0) * cycle.prefill * others)
+    median = np.minimum(steady + constants["prefill_wave_median_share"] * wave, wave)
+    mean = np.minimum(median + constants["prefill_wave_mean_share"] * wave * in_wave, wave)
+    return _PromptsOfOthers(wave, steady, median, mean)
+
+
+def _late_tokens(replica: ReplicaModel, resident: Floats, of_others_per_s: Floats, cycle: _Cycle) -> Floats:
+    """TPOT of one request in twenty, which more of the others' prompts interrupted, (n,)."""
+    deviation = spread_of_tpot(replica, of_others_per_s, cycle.prefill, cycle.tpot)
+    longest = longest_step(replica, replica.steps.decode(resident).total, cycle.prefill)
+    return np.minimum(cycle.tpot + normal_deviation("p95") * deviation, np.maximum(longest, cycle.tpot))
 
 
 class _LineForPlaces(NamedTuple):
