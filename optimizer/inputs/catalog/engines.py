@@ -1,4 +1,4 @@
-"""Serving engines: where each runs, and what it starts with by version, GPU and device memory."""
+"""Serving engines: where each runs, what it starts with by version, GPU and device memory, and what drafts yield."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -88,6 +88,26 @@ class EngineDefault(Strict):
         if self.value > 1 if unit == "share" else self.value % 1:
             raise ValueError(f"{self.setting} must be {'at most 1' if unit == 'share' else 'a whole number'}")
         return self
+
+
+class Acceptance(Strict):
+    """The tokens that a step of a model keeps of its own and of a draft's, as somebody counted them."""
+
+    model: str
+    method: Literal["mtp", "eagle3", "dspark"]
+    """Heads of the model's own for further tokens, or a draft model."""
+    draft_tokens: Count
+    """Proposed in each step."""
+    task: str
+    """What was written: drafts guess code better than prose."""
+    thinking: Literal["on", "off", ""] = ""
+    run: str
+    """Which of several counts of the same."""
+    accepted_tokens: Annotated[float, Field(ge=1)]
+    """A step, the model's own among them."""
+    as_of: date
+    source: str
+    note: str = ""
 
 
 class Device(NamedTuple):

@@ -27,7 +27,6 @@ from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.catalog.sources import PricePlace, Source
-from optimizer.inputs.catalog.speculation import Acceptance
 
 SHIPPED_LABEL: Final = "catalogs"
 """How messages name the shipped folder."""
@@ -128,7 +127,9 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
     "ancillary": CsvTable(("ancillary_costs.csv",), catalog.AncillaryCost, "provider, item"),
     "per_second": CsvTable(("per_second.csv",), PerSecondPrice, "provider, name, gpu"),
     "start_up": CsvTable(("start_up.csv",), StartUp, "engine"),
-    "acceptance": CsvTable(("acceptance.csv",), Acceptance, "model, method, draft_tokens, task, thinking, run"),
+    "acceptance": CsvTable(
+        ("acceptance.csv",), engine_rows.Acceptance, "model, method, draft_tokens, task, thinking, run"
+    ),
 }
 """Every table of the catalogs; the files of those that are not private must be complete in the shipped folder."""
 

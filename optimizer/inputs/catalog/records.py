@@ -12,7 +12,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.deploying import DeployFacts
-from optimizer.inputs.catalog.engines import Engine, EngineDefault
+from optimizer.inputs.catalog.engines import Acceptance, Engine, EngineDefault
 from optimizer.inputs.catalog.kinds import (
     UNCOMMITTED,
     BenchmarkKind,
@@ -39,7 +39,6 @@ from optimizer.inputs.catalog.quantities import (
     UsdPerUnit,
 )
 from optimizer.inputs.catalog.sources import PricePlace, Source
-from optimizer.inputs.catalog.speculation import Acceptance
 from optimizer.inputs.catalog.terms import OfferAlias, Terms
 
 Row = TypeVar("Row")

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from optimizer.inputs.catalog.engines import Acceptance
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.speculation import Acceptance
 from optimizer.performance.measured.rows import DeploymentTable, given_or, text_column
 from optimizer.performance.physics.categorical import Categorical
 
