@@ -13,7 +13,7 @@ OWN: Final = "Measured: on your own deployment of this very configuration; predi
 SOURCES: Final = {
     "measured": "Measured: this very configuration is in the public measurements.",
     "calibrated": "Calibrated: the model was fitted to measurements of this GPU generation, precision and engine.",
-    "estimated": "Estimated: nobody measured this combination of GPU generation, precision, engine and stages.",
+    "estimated": "Estimated: nobody measured this combination of GPU generation, precision, engine, stages and draft.",
 }
 """What each source of a prediction means."""
 
