@@ -1,8 +1,11 @@
 """`experiment`: which benchmark run to buy first, by what its results would save less what the run costs."""
 
+import operator
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, Literal
+
+from pydantic import Field
 
 from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.clock import Clock
@@ -58,6 +61,7 @@ class ExperimentRun(Strict):
     gpu: str
     precision: str
     kv_precision: str
+    speculation: str = Field(default="", exclude_if=operator.not_)
     tensor_parallel: int
     pipeline_parallel: int
     in_plan: bool
@@ -228,6 +232,7 @@ def _run(trial: Trial, bought: PlannedFleet) -> ExperimentRun:
         gpu=d.gpu,
         precision=d.precision,
         kv_precision=d.kv_precision,
+        speculation=d.speculation,
         tensor_parallel=d.tensor_parallel,
         pipeline_parallel=d.pipeline_parallel,
         in_plan=trial.in_plan,

@@ -108,6 +108,7 @@ def _loaded(run: Run) -> str:
     text = (
         f"{engine}, {checkpoint.hf_id}, {loaded} ({checkpoint.download_gb:,.0f} GB), KV cache in {server.kv_precision}"
     )
+    text += f", drafting {server.speculation}" if server.speculation else ""
     if not checkpoint.others:
         return f"{text}, {context}."
     more = f" and {len(checkpoint.others) - SHOWN} more" if len(checkpoint.others) > SHOWN else ""

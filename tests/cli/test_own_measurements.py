@@ -15,13 +15,14 @@ from support.load_generators import as_guidellm, as_vllm, simulated_run
 
 from optimizer import load_catalogs, load_scenario, write_overlay
 from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.own import FACTOR, WIDTH, OwnRows
 from optimizer.performance.physics.setup import Configuration, gather
-from optimizer.performance.uncertainty.evidence import margins
+from optimizer.performance.uncertainty.evidence import margins, own_measured
 from optimizer.plan.benchmark.runs import runs_of
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
@@ -175,6 +176,22 @@ def test_a_short_run_is_told_from_a_queue_by_how_long_its_last_answers_took(cali
     slow = {"tpot_ms_mean": str(7000 / 255), "output_tokens": "256"}
     assert calibrate(short | slow).code == 0
     assert calibrate(short | slow | {"num_requests": "3000"}).code == 2
+
+
+def test_a_draft_is_measured_where_what_it_kept_is_said(
+    calibrate: Calibrate, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    """The plain configuration is a neighbour of it, not the same; without `accepted_tokens` the row says nothing."""
+    drafts = {"speculation": "eagle3:3", "tpot_ms_mean": "12"}
+    assert "does not say accepted_tokens" in calibrate(drafts).err
+    assert calibrate(drafts | {"accepted_tokens": "2"}).code == 0
+    own = load_catalogs(tmp_path / "own")
+    plain = Configuration("vllm", "llama-3.1-8b", "l40s", "fp8", "bf16", 1, 1)
+    drafted = plain.with_draft(Draft(method="eagle3", draft_tokens=3, accepted_tokens=2))
+    assert own_measured(own, [plain, drafted]).tolist() == [False, True]
+    before, after = (margins(known, [plain, drafted], 0.9).tpot for known in (catalogs, own))
+    assert after[1] < before[1]
+    assert after[1] / before[1] < after[0] / before[0] <= 1
 
 
 def test_one_point_is_told_to_be_one(calibrate: Calibrate) -> None:

@@ -34,6 +34,7 @@ RECORDS = [
         "TokensPerDay",
         "Deadline",
         "LoraAdapters",
+        "Draft",
         "Policy",
         "AllowDeny",
     ),

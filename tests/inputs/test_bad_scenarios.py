@@ -24,12 +24,26 @@ MESSAGE = re.compile(r"error: \S+(:\d+)?: .+")
 ONE_PROBLEM = {
     "unknown model": ("model: llama-3.1-8b", "model: llama-3.1-8", 4, "workloads[chat].model", "llama-3.1-8b"),
     "unknown key": ("input_tokens: 100", "input_token: 100", 6, "workloads[chat].input_token", "input_tokens"),
-    "not planned": (
+    "no draft": (
         "input_tokens: 100",
-        "input_tokens: 100\n    speculation: {method: eagle3}",
+        "input_tokens: 100\n    speculation: medusa:3",
         7,
-        "workloads[chat].speculation",
-        "no plan counts on speculative decoding (remove it",
+        "workloads[chat].speculation[0].method",
+        "'mtp', 'eagle3' or 'dspark'",
+    ),
+    "a draft that nobody counted": (
+        "input_tokens: 100",
+        "input_tokens: 100\n    speculation: [eagle3:3]",
+        7,
+        "workloads[chat].speculation[0]",
+        "nobody counted how many tokens a step of llama-3.1-8b keeps with eagle3:3",
+    ),
+    "more kept than drafted": (
+        "input_tokens: 100",
+        "input_tokens: 100\n    speculation: {method: eagle3, draft_tokens: 2, accepted_tokens: 3.5}",
+        7,
+        "workloads[chat].speculation[0]",
+        "a step keeps 3 tokens at most",
     ),
     "unknown statistic": ("ttft_ms: 500", "ttft_ms: {p42: 5}", 9, "workloads[chat].slo.ttft_ms.p42", "p50"),
     "unknown GPU": ("max_gpus: 8", "gpus: {allow: [h100]}", 11, "policy.gpus.allow", "h100-sxm"),

@@ -227,6 +227,13 @@ def test_drafted_answers_measure_another_configuration(tmp_path: Path) -> None:
     assert "drafted" in unfit(drafted)[0].problem
 
 
+def test_a_run_that_says_what_it_drafted_is_one_of_that(tmp_path: Path) -> None:
+    said = {"accept_length": 2.4, "tag": "gpu=h100-sxm,speculation=eagle3:3"}
+    drafted = changed("sglang_0.5.23_bench_serving.jsonl", lambda content: content.update(said), tmp_path)
+    assert not unfit(drafted)
+    assert (drafted.speculation, drafted.accepted_tokens) == ("eagle3:3", 2.4)
+
+
 def test_mlperf_runs_that_are_not_valid_are_refused(tmp_path: Path) -> None:
     text = (SAMPLES / "mlperf_log_summary.txt").read_text()
     (tmp_path / "log.txt").write_text(text.replace("Result is : VALID", "Result is : INVALID"))

@@ -1,11 +1,20 @@
 """Speculative decoding: a step verifies a draft's tokens and yields those that it keeps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from optimizer.inputs.catalog.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.physics.memory import kv_bytes_per_token, memory_use
+from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.performance.simulation.costs import replica_costs
+from optimizer.performance.simulation.replica import serve
+from optimizer.performance.uncertainty.evidence import margins
 
 ROW: dict[str, object] = {
     "engine": "vllm",
@@ -110,3 +119,55 @@ def test_what_was_measured_without_a_draft_is_no_measurement_of_one_with(catalog
     shipped = ROW | {"model": "MiniMaxAI/MiniMax-M2.5", "gpu": "b300", "max_num_seqs": "", **layout, **load}
     rows = pd.DataFrame([shipped | {"speculation": text} for text in ("", "eagle3:1")])
     assert predict_batch(rows, catalogs)["pred_source"].tolist() == ["measured", "estimated"]
+
+
+DRAFTED = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1).with_draft(
+    Draft(method="eagle3", draft_tokens=3, accepted_tokens=2.4)
+)
+PLAIN = DRAFTED._replace(draft_tokens=0, accepted_tokens=1.0, speculation="")
+
+
+def test_a_draft_takes_the_memory_of_one_more_layer_and_head(catalogs: Catalogs) -> None:
+    """The published EAGLE-3 draft of Llama 3.1 8B has 0.85 GB with a tenth of the vocabulary, a whole head 1.5."""
+    both = gather(catalogs, [PLAIN, DRAFTED])
+    weights = memory_use(both).weights
+    assert 0.85e9 < weights[1] - weights[0] < 1.6e9
+    per_token = kv_bytes_per_token(both)
+    assert per_token[1] / per_token[0] == pytest.approx(33 / 32)
+
+
+@pytest.mark.parametrize("rate_per_s", [1e-9, 6.0])
+def test_simulated_steps_take_as_long_as_predicted_ones(catalogs: Catalogs, rate_per_s: float) -> None:
+    """Alone, and with a dozen others."""
+    setup = gather(catalogs, [DRAFTED])
+    mix = Mix(np.array([200.0]), np.array([500.0]), np.array([1.0]), 0.0)
+    predicted_s = operate(setup, mix, np.array([rate_per_s])).tpot_s["mean"][0]
+    costs = replica_costs(setup, 0)
+    gaps = np.random.default_rng(0).exponential(1 / rate_per_s, 3000 if rate_per_s > 1 else 2)
+    lengths = [np.full(len(gaps), tokens) for tokens in (200, 0, 500)]
+    done = serve(costs, np.cumsum(gaps), costs.work(*lengths))
+    simulated_s = ((done.finished_s - done.first_token_s) / 499).mean()
+    assert simulated_s == pytest.approx(predicted_s, rel=0.03 if rate_per_s > 1 else 0.005)
+
+
+def test_jumps_over_drafted_steps_end_where_single_steps_do(catalogs: Catalogs) -> None:
+    costs = replica_costs(gather(catalogs, [DRAFTED]), 0)
+    arrived = np.cumsum(np.random.default_rng(1).exponential(1 / 8, 2000))
+    work = costs.work(*(np.full(len(arrived), tokens) for tokens in (1000, 0, 300)))
+    jumped, stepped = (serve(costs, arrived, work, by_single_steps=singly) for singly in (False, True))
+    assert (jumped.finished_s - arrived).mean() == pytest.approx((stepped.finished_s - arrived).mean(), rel=0.01)
+
+
+def test_a_full_cache_loses_no_drafted_request(catalogs: Catalogs) -> None:
+    costs = replace(replica_costs(gather(catalogs, [DRAFTED]), 0), cache_bytes=4e8)
+    work = costs.work(*(np.full(200, tokens) for tokens in (500, 0, 700)))
+    done = serve(costs, np.arange(200) / 50, work)
+    assert done.preempted > 0
+    assert np.isfinite(done.finished_s).all()
+
+
+def test_margins_are_wider_for_steps_that_nobody_fitted_to(catalogs: Catalogs) -> None:
+    found = margins(catalogs, [PLAIN, DRAFTED], 0.9)
+    for metric in ("ttft", "tpot", "throughput"):
+        plain, drafted = getattr(found, metric)
+        assert 1 < plain < drafted

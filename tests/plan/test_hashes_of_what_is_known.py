@@ -14,7 +14,6 @@ NO_PLAN_DEPENDS_ON = {
     "gpu_figures": "where the numbers of GPUs come from, which stand in their rows",
     "kept_promises": "quoted of plans, and made anew with each calibration",
     "deployment_shares": "read where own measurements become rows of the calibration, which is noticed",
-    "acceptance": "read by `predict` alone: no plan has a draft",
     "offer_aliases": "read when other people's price lists are imported",
     "deploying": "what engines and tools call what a plan says",
     "engine_places": "files and lines",

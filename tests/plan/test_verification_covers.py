@@ -14,12 +14,20 @@ from support.scenarios import proven
 from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.lifecycle import Lifecycle
 from optimizer.inputs.scenario.risk import Risk
-from optimizer.inputs.scenario.scenario import Deadline, InForce, Latency, LoraAdapters, Scenario, TokensPerDay
+from optimizer.inputs.scenario.scenario import (
+    Deadline,
+    Draft,
+    InForce,
+    Latency,
+    LoraAdapters,
+    Scenario,
+    TokensPerDay,
+)
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.verify import CHECKS, COVERED, NOT_COVERED, verify
 
-VALUES = (AllowDeny, Latency, InForce, Lifecycle, Risk, TokensPerDay, Deadline, LoraAdapters)
+VALUES = (AllowDeny, Latency, InForce, Lifecycle, Risk, TokensPerDay, Deadline, LoraAdapters, Draft)
 """Records that are one value of a scenario's field."""
 
 Changes = Mapping[str, Any]
@@ -56,6 +64,7 @@ UNEVEN = {
     "input_tokens": documents((0.49, 4000, 100), (0.02, 8000, 100), (0.49, 12000, 100)),
     "output_tokens": documents((0.01, 4000, 100), (0.49, 8000, 20), (0.49, 8000, 180), (0.01, 12000, 100)),
 }
+KEEPS_ALL = {"method": "eagle3", "draft_tokens": 3, "accepted_tokens": 4}
 NOWHERE = {"allow": ["mars-*"]}
 NOBODY = {"deny": ["*"]}
 ASLEEP = {"workloads[].slo.ttft_ms": {"p95": 1e7}, "workloads[].min_replicas": 0}
@@ -140,6 +149,10 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("service_levels", "workloads[].arrivals.cv2"): Break("chat-8b", 100.0, {"workloads[].arrivals": {"cv2": 1.0}}),
     ("service_levels", "policy.router"): Break(
         "chat-8b", "by_chance", {"policy.router": "in_turn", "workloads[].requests_per_second": 30.0}
+    ),
+    ("offers", "workloads[].speculation"): Break("chat-8b", (), {"workloads[].speculation": KEEPS_ALL}),
+    ("offers", "workloads[].alternatives[].speculation"): Break(
+        "chat-8b", (), {"workloads[].alternatives": [{"model": "llama-3.2-3b", "quality": 1, "speculation": KEEPS_ALL}]}
     ),
     ("service_levels", "workloads[].cached_input_share"): Break("chat-8b", 0, {"workloads[].cached_input_share": 0.5}),
     ("service_levels", "workloads[].slo.ttft_ms"): Break("chat-8b", {"p95": 1.0}),

@@ -189,6 +189,7 @@ ASKS_NOTHING: Final = frozenset(
         "workloads[].users", "workloads[].requests_per_user_hour", "workloads[].tokens_per_day",
         "workloads[].deadline", "workloads[].stated_as", "workloads[].arrivals",
         "workloads[].cached_input_share", "workloads[].reasoning", "workloads[].lora_adapters",
+        "workloads[].speculation",
         "workloads[].users_in", "workloads[].network_ms",
         "workloads[].slo.ttft_overhead_ms", "policy.flag_price_age_days",
         "policy.grid", "policy.router", "policy.spot", "policy.elastic.max_periods", "policy.migration.from_plan",

@@ -29,7 +29,7 @@ from optimizer.performance.uncertainty.likeness import Strata
 CLOCK: Final = "request_rate"
 AS_OFFERED: Final = "what arrives by the clock is served as it arrives"
 QUEUE: Final = "more arrives than is served, so that its latencies are those of a queue that grows"
-DRAFTED: Final = "speculative decoding says nothing of a deployment without"
+DRAFTED: Final = "of speculative decoding it does not say accepted_tokens, what a step kept of its draft"
 NOTHING: Final = "no TPOT, TTFT or throughput that may be used"
 
 
@@ -81,7 +81,7 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
         refused = zip(line.tolist(), left_out, strict=True)
         raise InputError(Finding(file, at, "", str(why), "measure below the capacity") for at, why in refused)
     usable, lines = frame[kept].reset_index(drop=True), line[kept]
-    fitted = problem(usable, catalogs).as_asked()
+    fitted = problem(usable, catalogs, drafts=True).as_asked()
     values = fitted.calibration.values
     errors = fitted.measured - log_predicted(fitted, values)
     names = names_of(fitted.table, fitted.rows, catalogs)
@@ -128,7 +128,7 @@ def _left_out(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> Names:
     seen = observed(frame)
     nothing = ~np.isfinite(np.stack([seen[metric] for metric in METRICS])).any(axis=0)
     above = _above_capacity(frame, table, deliver(found).utilization)
-    drafted = found.setup.layout.draft_tokens > 0
+    drafted = (found.setup.layout.draft_tokens > 0) & np.isnan(_numbers(frame, "accepted_tokens"))
     return np.select([drafted, above, nothing], [DRAFTED, QUEUE, NOTHING], "").astype(object)
 
 

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
+
+from pydantic import ValidationError
 
 from optimizer.base.errors import InputError, did_you_mean
 from optimizer.base.figures import exactly
+from optimizer.inputs.catalog.engines import Draft, DraftMethod
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.load_results.record import Flaw, Load, LoadResult
 from optimizer.inputs.importing.names import Names, names_of
@@ -23,6 +26,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "dp": "--data-parallel",
     "weight_precision": "--precision",
     "kv_precision": "--kv-precision",
+    "speculation": "--speculation",
     "input_tokens": "--input-tokens",
     "output_tokens": "--output-tokens",
     "load": "--request-rate or --concurrency",
@@ -77,6 +81,7 @@ class Reader:
             "engine_version": lambda name: (name,) if _VERSION.fullmatch(name) else (),
             "weight_precision": lambda name: _among(name, catalogs.schemes),
             "kv_precision": lambda name: _among(name, kv_precisions),
+            "speculation": _drafts,
         }
         self._known = {
             "model": (*catalogs.models, *(alias.hf_id for alias in catalogs.aliases.values())),
@@ -84,6 +89,7 @@ class Reader:
             "engine_version": tuple(engine.newest_version for engine in catalogs.engines.values()),
             "weight_precision": tuple(catalogs.schemes),
             "kv_precision": tuple(sorted(kv_precisions)),
+            "speculation": get_args(DraftMethod),
         }
 
     def facts_of(self, result: LoadResult) -> RunFacts:
@@ -144,6 +150,13 @@ def _gpus(name: str, names: Names, vendors: set[str]) -> tuple[str, ...]:
         if found:
             return (found,) if isinstance(found, str) else found
     return ()
+
+
+def _drafts(name: str) -> tuple[str, ...]:
+    try:
+        return (Draft.model_validate(name).name,)
+    except ValidationError:
+        return ()
 
 
 def _among(name: str, known: Any) -> tuple[str, ...]:

@@ -128,6 +128,7 @@ class Promised:
             "dp": (1, (1).__eq__),
             "weight_precision": (d.precision, lambda name: _same_precision(name, d.precision)),
             "kv_precision": (d.kv_precision, lambda name: _same_precision(name, d.kv_precision)),
+            "speculation": (d.speculation or "none", d.speculation.__eq__),
         }
 
 

@@ -22,7 +22,12 @@ WITH_SCORES: Final = "RedHatAI"
 """Its model cards say which benchmark scores each checkpoint keeps; many of the quality figures come from them."""
 
 Named = Mapping[tuple[str, str], str]
-"""Checkpoints that the user names, by model and precision."""
+"""Checkpoints that the user names, by model and precision; drafts for a model by their method."""
+
+
+def method_of(d: Deployment) -> str:
+    """How it drafts; empty where it does not."""
+    return d.speculation.partition(":")[0]
 
 
 def checkpoint_of(d: Deployment, catalogs: Catalogs, named: Named) -> Checkpoint:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from optimizer.answers.bill import bill_lines
-from optimizer.answers.export.checkpoints import Named
+from optimizer.answers.export.checkpoints import Named, method_of
 from optimizer.answers.export.record import CannotCarry, Export, LeftOut, PlannedBill, Run
 from optimizer.answers.export.runs import runs_of
 from optimizer.answers.export.targets.registry import TARGETS, Target
@@ -122,6 +122,7 @@ def _sound(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
 def _check_named(named: Named, report: PlanReport) -> None:
     """That every checkpoint is for something that the plan runs."""
     planned = {(d.model, d.precision) for d in report.deployments}
+    planned |= {(d.model, method_of(d)) for d in report.deployments if d.speculation}
     strangers = [f"the plan runs no {model}:{precision}" for model, precision in sorted(set(named) - planned)]
     known = ", ".join(f"{model}:{precision}" for model, precision in sorted(planned)) or "none"
     if strangers:

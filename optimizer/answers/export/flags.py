@@ -1,6 +1,8 @@
 """The words that tell a release of an engine what the plan assumes of it."""
 
+import json
 from collections.abc import Mapping
+from string import Template
 from typing import Any, Final
 
 from optimizer.answers.export.record import CannotCarry, Checkpoint
@@ -54,6 +56,26 @@ class Release:
         value = row.value if row.planned else row.value or planned
         return tuple(word for word in (row.flag, value) if word) if row.flag else ()
 
+    def drafting(self, d: Deployment, draft: str) -> tuple[str, str]:
+        """The flag for a draft as a plan names it, empty where it is told in a file, and what stands behind it.
+
+        Args:
+            d: The deployment as planned.
+            draft: Its checkpoint; empty where nobody named one.
+
+        Raises:
+            CannotCarry: nobody recorded how it is told, or its draft has a checkpoint of its own that nobody named.
+        """
+        method, _, tokens = d.speculation.partition(":")
+        row = self.row("speculation", method)
+        if row is None or row.planned != method:
+            raise CannotCarry(f"no flag of {self.engine} {self.version} is known for speculation {method}")
+        if "$draft" in row.value and not draft:
+            problem = f"the draft of {d.speculation} is a checkpoint of its own that the catalogs do not know"
+            raise CannotCarry(f"{problem}; name one with --weights {d.model}:{method}=PUBLISHER/NAME")
+        told = {"draft": draft, "tokens": tokens, "verified": str(int(tokens) + 1)}
+        return row.flag, Template(row.value).substitute(told)
+
     def remarks(self, used: Mapping[Setting, str]) -> tuple[str, ...]:
         """What the rows of settings, planned as given, have to tell whoever deploys."""
         rows = (self.row(setting, planned) for setting, planned in used.items())
@@ -73,8 +95,8 @@ def flags_of(release: Release, d: Deployment, checkpoint: Checkpoint, **told: st
         release: What is told.
         d: The deployment as planned.
         checkpoint: What it loads.
-        told: `served_name`, `context_tokens`, and `prefix_caching`, which is left out where the plan does not count
-            on it.
+        told: `served_name`, `context_tokens`; `prefix_caching` where the plan counts on it, and `draft`, the checkpoint
+            of what drafts for it, where somebody named one.
 
     Raises:
         CannotCarry: the plan assumes a setting that nobody knows how to make.
@@ -99,10 +121,13 @@ def flags_of(release: Release, d: Deployment, checkpoint: Checkpoint, **told: st
         "port": str(PORT),
     }
     words = {setting: release.words(setting, value) for setting, value in planned.items()}
+    if d.speculation:
+        flag, behind = release.drafting(d, told.get("draft", ""))
+        words["speculation"] = (flag, *behind.split()) if flag else ()
     return {setting: each for setting, each in words.items() if each}
 
 
-def config_of(release: Release, d: Deployment) -> Mapping[str, Any]:
+def config_of(release: Release, d: Deployment, draft: str) -> Mapping[str, Any]:
     """What an engine is told in a file where flags don't say it; empty where it takes none."""
     if release.row("config_file") is None:
         return {}
@@ -112,4 +137,7 @@ def config_of(release: Release, d: Deployment) -> Mapping[str, Any]:
         "enable_block_reuse": True,
         "free_gpu_memory_fraction": float(share),
     }
-    return {"kv_cache_config": cache}
+    if not d.speculation:
+        return {"kv_cache_config": cache}
+    _, drafts = release.drafting(d, draft)
+    return {"kv_cache_config": cache, "speculative_config": json.loads(drafts)}

@@ -111,6 +111,8 @@ class ServerSetup:
     pipeline_parallel: int
     precision: str
     kv_precision: str
+    speculation: str
+    """The draft, `METHOD:TOKENS`; empty without one."""
 
     @property
     def port(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from optimizer.answers.export.checkpoints import Named, checkpoint_of
+from optimizer.answers.export.checkpoints import Named, checkpoint_of, method_of
 from optimizer.answers.export.flags import YES, Release, config_of, flags_of, memory_share
 from optimizer.answers.export.record import (
     CannotCarry,
@@ -136,9 +136,10 @@ def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, plann
     """One replica: the checkpoint, the image, and every flag that the plan assumes."""
     catalogs = planned.catalogs
     checkpoint, asked = checkpoint_of(d, catalogs, planned.named), catalogs.published_name(d.model)
+    draft = planned.named.get((d.model, method_of(d)), "")
     counted = {"prefix_caching": YES} if planned.claim.workloads[d.workload].cached_input_share else {}
     context = str(_context_tokens(d, offer, planned))
-    flags = flags_of(release, d, checkpoint, served_name=asked, context_tokens=context, **counted)
+    flags = flags_of(release, d, checkpoint, served_name=asked, context_tokens=context, draft=draft, **counted)
     command = release.value("command") or ""
     return ServerSetup(
         model_name=asked,
@@ -151,12 +152,13 @@ def _server(d: Deployment, offer: Offer, release: Release, vendor: str, *, plann
         image=release.value("image", vendor),
         metric=release.value("metric"),
         flags=flags,
-        config=config_of(release, d),
+        config=config_of(release, d, draft),
         gpus=d.gpus_per_replica,
         tensor_parallel=d.tensor_parallel,
         pipeline_parallel=d.pipeline_parallel,
         precision=d.precision,
         kv_precision=d.kv_precision,
+        speculation=d.speculation,
     )
 
 

@@ -48,6 +48,7 @@ class GateDeployment(Lenient):
     engine: str
     precision: str
     kv_precision: str
+    speculation: str = ""
     replicas: Count
     monthly_cost_usd: Money
     pool: str = ""

@@ -61,6 +61,7 @@ def _key(ran: GateDeployment) -> Key:
     term = f"{ran.pricing_term} {ran.commitment_months} months" if ran.commitment_months else ran.pricing_term
     gpus = f"{ran.gpus_per_replica}× {ran.gpu}"
     what = f"{ran.model} {ran.precision} on {gpus}, {ran.engine}, KV {ran.kv_precision}"
+    what += f", drafting {ran.speculation}" if ran.speculation else ""
     return f"{ran.workload}{pool}", what, f"{ran.provider} {ran.region} {ran.instance_type} {term.replace('_', ' ')}"
 
 

@@ -23,7 +23,10 @@ def export(
     output: Annotated[Path, typer.Option("--output", help="The folder to write; an earlier export in it is replaced.")],
     weights: Annotated[
         list[str] | None,
-        typer.Option("--weights", help="A checkpoint of your choice, MODEL:PRECISION=PUBLISHER/NAME; repeatable."),
+        typer.Option(
+            "--weights",
+            help="A checkpoint of your choice, MODEL:PRECISION=PUBLISHER/NAME, a draft MODEL:METHOD=...; repeatable.",
+        ),
     ] = None,
     month: Annotated[
         datetime | None,

@@ -22,6 +22,7 @@ Setting = Literal[
     "max_num_batched_tokens",
     "memory_utilization",
     "prefix_caching",
+    "speculation",
     "metrics",
     "chunked_prefill",
     "config_file",
@@ -60,7 +61,10 @@ class EngineFlag(Strict):
     flag: str = ""
     """Blank where nothing has to be said, or where it is no flag."""
     value: str = ""
-    """What stands behind the flag; blank where it is the planned value, and on a row for one planned value nothing."""
+    """What stands behind the flag; blank where it is the planned value, and on a row for one planned value nothing.
+
+    Of `speculation`, planned by method, words with $draft for its checkpoint, $tokens for what is drafted and $verified
+    for these and the step's own; without a flag the JSON of `speculative_config` in its configuration file."""
     status: FigureStatus
     source: str
     as_of: date

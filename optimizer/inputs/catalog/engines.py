@@ -1,9 +1,11 @@
-"""Serving engines: where each runs, what it starts with by version, GPU and device memory, and what drafts yield."""
+"""Serving engines: where each runs, what it starts with by version, GPU and device memory; drafts and their yield."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Annotated, Final, Literal, NamedTuple, Self
+from statistics import median
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -17,6 +19,13 @@ UNITS: Final = {"memory_utilization": "share", "max_num_seqs": "sequences", "max
 Count = Annotated[int, Field(ge=1)]
 Serving = Literal["continuous_batching", "one_request"]
 """How an engine serves: what it takes for a token when one request runs tells little of it in a batch that changes."""
+
+DraftMethod = Literal["mtp", "eagle3", "dspark"]
+"""Heads of the model's own for further tokens, or a draft model that reads its hidden states."""
+MAX_DRAFT_TOKENS: Final = 16
+USUAL_DRAFT_TOKENS: Final = 1
+"""Where only a method is told: published pairs with multi-token heads are as much faster as one token makes them."""
+WRITTEN_DRAFT: Final = re.compile(r"(?:(?P<method>[a-z][a-z0-9_]*?)[\s:_-]*)?(?P<tokens>\d+)?", re.ASCII)
 
 
 class EngineSettings(NamedTuple):
@@ -43,6 +52,8 @@ class Engine(Strict):
     schemes: tuple[str, ...]
     """Precision schemes it can load."""
     kv_precisions: tuple[str, ...]
+    drafts: tuple[DraftMethod, ...] = ()
+    """Methods of speculative decoding that its documentation has."""
     plannable: bool
     """Whether plans consider it."""
     serving: Serving = "continuous_batching"
@@ -94,8 +105,7 @@ class Acceptance(Strict):
     """The tokens that a step of a model keeps of its own and of a draft's, as somebody counted them."""
 
     model: str
-    method: Literal["mtp", "eagle3", "dspark"]
-    """Heads of the model's own for further tokens, or a draft model."""
+    method: DraftMethod
     draft_tokens: Count
     """Proposed in each step."""
     task: str
@@ -108,6 +118,45 @@ class Acceptance(Strict):
     as_of: date
     source: str
     note: str = ""
+
+
+class Draft(Strict):
+    """Speculative decoding: tokens of each sequence that are proposed before a step, which verifies and keeps some."""
+
+    method: DraftMethod
+    draft_tokens: Annotated[int, Field(ge=1, le=MAX_DRAFT_TOKENS)] = USUAL_DRAFT_TOKENS
+    """Proposed for each step."""
+    accepted_tokens: Annotated[float, Field(ge=1)] | None = None
+    """That a step yields, its own among them; None where the catalogs are to say what was counted."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_written(cls, value: Any) -> Any:
+        """Reads `eagle3:3`, or a method alone."""
+        if not isinstance(value, str):
+            return value
+        parts = WRITTEN_DRAFT.fullmatch(value.strip().casefold())
+        if parts is None or parts["method"] is None:
+            raise ValueError("expected a method and how many tokens it drafts, such as eagle3:3")
+        return {"method": parts["method"]} | ({"draft_tokens": int(parts["tokens"])} if parts["tokens"] else {})
+
+    @model_validator(mode="after")
+    def _keeps_no_more_than_there_is(self) -> Self:
+        if (self.accepted_tokens or 1) > 1 + self.draft_tokens:
+            raise ValueError(
+                f"a step keeps {1 + self.draft_tokens} tokens at most: its own and the {self.draft_tokens} drafted"
+            )
+        return self
+
+    @property
+    def name(self) -> str:
+        """As it is written."""
+        return f"{self.method}:{self.draft_tokens}"
+
+
+def kept_tokens(rows: Iterable[Acceptance]) -> float:
+    """What counts of one kind say together: their median."""
+    return round(median(row.accepted_tokens for row in rows), 2)
 
 
 class Device(NamedTuple):

@@ -31,6 +31,7 @@ NOT_A_REQUIREMENT: Final[Mapping[str, str]] = {
     "workloads[].deadline": "the demand in other words, as `users`: when a batch is worked on",
     "workloads[].stated_as": "the demand in words, for people",
     "workloads[].reasoning": "the shape of the demand: longer answers",
+    "workloads[].speculation": "what replicas may run with; nobody is forced to",
     "workloads[].lora_adapters": "one is part of the weights, several are refused",
     "workloads[].cached_input_share": "a fact about the prompts",
     "workloads[].users_in": "a fact about the users, counted in the latency limits",

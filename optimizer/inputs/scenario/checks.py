@@ -30,6 +30,7 @@ def _workload(workload: Workload, catalogs: Catalogs) -> Iterator[Finding]:
     unasked = {
         "reasoning": workload.reasoning is not None and is_known(workload.model, catalogs),
         "lengths": workload.lengths in catalogs.length_profiles,
+        "speculation": any(draft.accepted_tokens is None for name in models for draft in workload.drafts_of(name)),
     }
     for field in (name for name, is_unasked in unasked.items() if is_unasked):
         problem = "the catalogs were not asked yet"

@@ -16,7 +16,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.fields import FieldError
 from optimizer.inputs.scenario.names import record_in, with_unknown_names
-from optimizer.inputs.scenario.restating import restated, with_thinking
+from optimizer.inputs.scenario.restating import restated, with_accepted, with_thinking
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location, parse
 
@@ -43,15 +43,6 @@ _WANTS_FIELDS = ("dict_type", "model_attributes_type", "model_type")
 
 _MOST_TOLD = 8
 """Fields of a record up to which they are all named."""
-
-
-_NOT_PLANNED = {
-    "speculation": (
-        "no plan counts on speculative decoding",
-        "remove it: replicas are planned without; `optimizer predict --speculation` says how much faster one would be",
-    )
-}
-"""Fields that people rightly expect and no record has: what is wrong with them, and what to do."""
 
 
 def find_scenario(name: str) -> Path:
@@ -81,14 +72,14 @@ class ScenarioFile:
     document: Document
 
     def asked_of(self, catalogs: Catalogs) -> "ScenarioFile":
-        """The same with what the catalogs say of `lengths` and `reasoning`, and what follows from lengths.
+        """The same with what the catalogs say of `lengths`, `reasoning` and `speculation`, and what follows.
 
         Raises:
             InputError: they say nothing of a model, or a rate that follows is too large.
         """
         with self.naming_lines():
             with_rates = restated(door.with_lengths(self.scenario, catalogs))
-            return replace(self, scenario=with_thinking(with_rates, catalogs))
+            return replace(self, scenario=with_accepted(with_thinking(with_rates, catalogs), catalogs))
 
     def located(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """The same findings with this file and the line of their field, or of the nearest field above it."""
@@ -204,8 +195,6 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
         location = (*location, *misfit.field.split("."))
         return Finding(document.file, document.line(location), document.path(location), misfit.problem, misfit.hint)
     match detail["type"]:
-        case "extra_forbidden" if location[-1] in _NOT_PLANNED:
-            problem, hint = _NOT_PLANNED[str(location[-1])]
         case "extra_forbidden":
             known, problem = _fields_at(location[:-1], root), "unknown field"
             hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"

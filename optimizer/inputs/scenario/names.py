@@ -11,9 +11,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from optimizer.base.errors import Finding, did_you_mean
+from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.fields import NameKind, NameOf
-from optimizer.inputs.scenario.not_planned import why_not_planned
 from optimizer.inputs.scenario.yaml_lines import Document, Location
 
 MOST_TOLD: Final = 100
@@ -130,7 +130,7 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
     problem, hint = f"'{named.text}' matches nothing in the catalogs", near or f"known: {_some(known)}"
     match named.of.kind:
         case "model":
-            problem, hint = f"unknown model '{named.text}'", why_not_planned(named.text) or near
+            problem, hint = f"unknown model '{named.text}'", door.why_not_planned(named.text) or near
         case "geography":
             problem = f"nobody measured round trips from '{named.text}'"
         case "length_profile":

@@ -124,6 +124,7 @@ class InForce(Strict):
     engine: str
     precision: str
     kv_precision: str
+    speculation: str = ""
     tensor_parallel: PositiveWhole
     pipeline_parallel: PositiveWhole
     replicas: PositiveWhole

@@ -1,4 +1,4 @@
-"""Users, tokens a day and batches become requests per second, thinking becomes tokens; the arithmetic in words."""
+"""Users, tokens a day and batches become requests per second, thinking becomes tokens, drafts say what they yield."""
 
 import math
 from typing import Any, Final
@@ -6,10 +6,12 @@ from typing import Any, Final
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
+from optimizer.inputs.catalog.engines import Draft, kept_tokens
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_RATE
 from optimizer.inputs.scenario.scenario import RequestClass, Scenario, Workload
+from optimizer.inputs.scenario.served_by import Drafts
 
 IN_THE_BUSIEST_HOUR: Final = " in the busiest hour"
 OF_WEEKDAYS: Final = {"every_day": "every day", "weekdays": "Monday to Friday"}
@@ -53,6 +55,49 @@ def with_thinking(scenario: Scenario, catalogs: Catalogs) -> Scenario:
     if findings:
         raise InputError(findings)
     return scenario.model_copy(update={"workloads": tuple(workloads)})
+
+
+def with_accepted(scenario: Scenario, catalogs: Catalogs) -> Scenario:
+    """The scenario with the tokens that a step keeps of each draft, where they were counted and it does not say them.
+
+    Raises:
+        InputError: nobody counted them of a model. One that the catalogs do not know is told when names are checked.
+    """
+    findings: list[Finding] = []
+
+    def settled(model: str, drafts: Drafts, path: str) -> Drafts:
+        """The drafts of one model, those left as they are of which nothing is found."""
+        found = [_accepted(draft, model, catalogs) if is_known(model, catalogs) else draft for draft in drafts]
+        for number, draft in enumerate(found):
+            if draft.accepted_tokens is None and is_known(model, catalogs):
+                problem = f"nobody counted how many tokens a step of {model} keeps with {draft.name}"
+                hint = f"say it: {{method: {draft.method}, draft_tokens: {draft.draft_tokens}, accepted_tokens: ...}}"
+                findings.append(Finding("scenario", 0, f"{path}.speculation[{number}]", problem, hint))
+        return tuple(found)
+
+    workloads = []
+    for each in scenario.workloads:
+        path = f"workloads[{each.name}]"
+        others = [
+            item.model_copy(
+                update={"speculation": settled(item.model, item.speculation, f"{path}.alternatives[{item.model}]")}
+            )
+            for item in each.alternatives
+        ]
+        own = settled(each.model, each.speculation, path)
+        workloads.append(each.model_copy(update={"alternatives": tuple(others), "speculation": own}))
+    if findings:
+        raise InputError(findings)
+    return scenario.model_copy(update={"workloads": tuple(workloads)})
+
+
+def _accepted(draft: Draft, model: str, catalogs: Catalogs) -> Draft:
+    """As the scenario says it, else as it was counted of the model, whatever was written."""
+    own = (catalogs.model(model).id, draft.method, draft.draft_tokens)
+    rows = [row for row in catalogs.acceptance if (row.model, row.method, row.draft_tokens) == own]
+    if draft.accepted_tokens is not None or not rows:
+        return draft
+    return draft.model_copy(update={"accepted_tokens": kept_tokens(rows)})
 
 
 def is_known(model: str, catalogs: Catalogs) -> bool:

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from optimizer.base.model import Strict
 from optimizer.base.signs import look
 from optimizer.base.units import MS_PER_S
+from optimizer.inputs.catalog.engines import Draft
 from optimizer.inputs.scenario.demand import (
     POISSON_CV2,
     SHARE_TOLERANCE,
@@ -64,6 +65,7 @@ from optimizer.inputs.scenario.policy import (
     Survive,
 )
 from optimizer.inputs.scenario.risk import Correlations, DaysSpread, PriceSpread, Risk, Spread
+from optimizer.inputs.scenario.served_by import AlternativeModel, Drafts, LoraAdapters
 from optimizer.inputs.scenario.service_levels import STATISTICS, Latency, Slo
 
 __all__ = [
@@ -78,6 +80,7 @@ __all__ = [
     "DaysSpread",
     "Deadline",
     "Demand",
+    "Draft",
     "Egress",
     "Elastic",
     "Grid",
@@ -117,24 +120,9 @@ RATES = ("requests_per_second", "demand", "users", "tokens_per_day", "deadline")
 SHAPES = ("input_tokens", "output_tokens")
 
 
-class AlternativeModel(Strict):
-    """Another model that may serve a workload."""
-
-    model: Annotated[ModelName, NameOf("model", wildcards=False)]
-    quality: Annotated[float, Number, Field(gt=0, le=2)]
-    """Its benchmark score as a share of the first model's; the precision's own share multiplies it."""
-
-
 def _as_published(value: object) -> object:
     """Reads yes as what was published."""
     return {True: "published", False: None}[value] if isinstance(value, bool) else value
-
-
-class LoraAdapters(Strict):
-    """Fine-tuned adapters that replicas of one model serve."""
-
-    count: PositiveWhole
-    rank: Annotated[int, Number, Field(ge=1, le=1024)]
 
 
 class Workload(Strict):
@@ -166,6 +154,8 @@ class Workload(Strict):
     reasoning: Annotated[Literal["published"] | Thinking | None, BeforeValidator(_as_published)] = None
     """How many times as many tokens an answer has with its thinking: a factor, or what was published of the model."""
     lora_adapters: LoraAdapters | None = None
+    speculation: Drafts = ()
+    """Of its first model; what a step keeps of a draft stands beside it once the catalogs were asked."""
     cached_input_share: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
     users_in: Annotated[Names, NameOf("geography", wildcards=False)] = ()
     """Geographies of the round trips in the catalogs; any user may be served from any region of the plan."""
@@ -255,6 +245,11 @@ class Workload(Strict):
         if twice:
             raise ValueError(f"{twice} stands twice among model and alternatives")
         return self
+
+    def drafts_of(self, model: str) -> Drafts:
+        """Speculative decoding that replicas of one of its models may run with."""
+        own = {self.model: self.speculation} | {item.model: item.speculation for item in self.alternatives}
+        return own[model]
 
     def classes(self) -> tuple[RequestClass, ...]:
         """The request classes in order of prompt length; one class when only means were given."""

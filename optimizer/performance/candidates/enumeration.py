@@ -37,13 +37,17 @@ COMMON_SCHEMES = ("fp8", "int8", "int4", "fp4")
 
 _DEGREES: Final = ("tensor_parallel", "pipeline_parallel")
 _LINKED: Final = ("gpu", "link", "link_gb_per_s", *_DEGREES)
-_DECISIVE: Final = ("engine", "precision", "kv_precision", *_LINKED)
+_STORED: Final = ("engine", "precision", "kv_precision")
+_DECISIVE: Final = (*_STORED, "speculation", *_LINKED)
 
 
 def configurations_of(
-    name: str, catalogs: Catalogs, platforms: Mapping[Platform, int], policy: Policy
+    workload: Workload, catalogs: Catalogs, platforms: Mapping[Platform, int], policy: Policy
 ) -> tuple[tuple[Configuration, ...], Categorical[Kind]]:
     """Engine × precision × KV precision × parallel degrees on every platform, in a fixed order, and the kind of each.
+
+    Each without a draft and with each that the workload admits; stages of a pipeline have none, since nobody measured
+    both together.
 
     Raises:
         InputError: the policy asks by name for an engine that is calibrated on no GPU.
@@ -51,6 +55,7 @@ def configurations_of(
     findings = uncalibrated_engines(policy, catalogs)
     if findings:
         raise InputError(findings)
+    name, drafts = workload.model, workload.drafts_of(workload.model)
     model = catalogs.model(name)
     layouts_on: dict[Platform, list[tuple[int, int]]] = {}
     for platform, widest in sorted(platforms.items(), key=str):
@@ -66,11 +71,13 @@ def configurations_of(
     for (gpu, link, link_gb_per_s), layouts in layouts_on.items():
         for tp, pp in layouts:
             before = len(configurations)
-            configurations += [
+            plain = [
                 Configuration(engine.id, name, gpu, precision, kv_precision, tp, pp, link, link_gb_per_s)
                 for engine in engines
                 for precision, kv_precision in product(precisions[gpu], engine.kv_precisions)
             ]
+            configurations += plain
+            configurations += [each.with_draft(draft) for draft in drafts for each in plain if pp == 1]
             # those of one layout stand together, so that a kind is looked up once for all of them
             number = kinds.setdefault(Kind((gpu, link, link_gb_per_s), tp * pp), len(kinds))
             runs.append((number, len(configurations) - before))
@@ -140,6 +147,7 @@ def fixed_failures(
             lambda stages: stages <= (policy.max_pipeline_parallel or stages)
         ),
         "engine_support": joined("engine", "gpu", "precision").passing(lambda kind: _engine_runs(catalogs, *kind)),
+        "draft_support": joined("engine", "speculation").passing(lambda pair: _engine_drafts(catalogs, *pair)),
         "kernel_support": joined("gpu", "precision").passing(lambda pair: kernels(*pair) != "none"),
         "kv_kernel_support": joined("gpu", "kv_precision").passing(lambda pair: kernels(*pair) == "native"),
         "link_known": joined(*_LINKED).passing(lambda kind: _link_known(catalogs, *kind)),
@@ -176,7 +184,7 @@ def needless_stages(
         measured: (P,) whether pipeline stages were measured with that engine, architecture and kind of model.
     """
     stages = np.array([each.pipeline_parallel for each in configurations], dtype=np.float64)
-    alike = Categorical.joined(kind, *categorical(configurations, ("engine", "precision", "kv_precision")).values())
+    alike = Categorical.joined(kind, *categorical(configurations, _STORED).values())
     # configurations alike but for the layout -> the fewest stages that fit
     fewest = np.full(len(alike.categories), np.inf)
     np.minimum.at(fewest, alike.codes[fits], stages[fits])
@@ -191,6 +199,11 @@ def _link_known(catalogs: Catalogs, gpu: str, link: Link | None, gb_per_s: float
     found = catalogs.gpus[gpu]
     own = found.link_gb_per_s if link == found.link else found.pcie_gb_per_s if link == "pcie" else None
     return link is not None and own is not None
+
+
+def _engine_drafts(catalogs: Catalogs, engine: str, speculation: str) -> bool:
+    """Whether an engine runs the method of a draft, named as `Draft.name` does; it always runs without one."""
+    return not speculation or speculation.partition(":")[0] in catalogs.engines[engine].drafts
 
 
 def _engine_runs(catalogs: Catalogs, engine: str, gpu: str, precision: str) -> bool:

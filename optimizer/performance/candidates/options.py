@@ -39,7 +39,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.uncertainty.evidence import Margins, margins, pipeline_measured, unmeasured
+from optimizer.performance.uncertainty.evidence import Margins, drafting, margins, pipeline_measured, unmeasured
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,9 @@ def variants(scenario: Scenario) -> tuple[Variant, ...]:
 
 
 def _served_by(workload: Workload, model: str) -> Workload:
-    return workload.model_copy(update={"model": model, "alternatives": ()}) if workload.alternatives else workload
+    if not workload.alternatives:
+        return workload
+    return workload.model_copy(update={"model": model, "alternatives": (), "speculation": workload.drafts_of(model)})
 
 
 def re_rated(options: WorkloadOptions, workload: Workload, margins_of_rows: Margins) -> WorkloadOptions:
@@ -213,7 +215,7 @@ class _LookedUp:
         measured = pipeline_measured(catalogs, configurations)
         failed["pipeline"] = needless_stages(configurations, self.anywhere, room & ~failed["divisibility"], measured)
         if policy.unmeasured_performance == "reject":
-            failed["measured"] = unmeasured(catalogs, configurations)
+            failed["measured"] = unmeasured(catalogs, configurations) | drafting(configurations)
         if workload.unknown_quality == "reject" and not workload.has_quality_floor:
             failed["published"] = np.array([estimate is None for estimate in self.quality], dtype=np.bool_)
         failed["engine_calibrated"] = ~setup.constants.known
@@ -224,7 +226,7 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
     """Each configuration is looked up once, then stands in a row for each distance at which an offer could hold it."""
     workload = variant.workload
     distance_ms = network_ms(workload, offers)
-    configurations, anywhere = configurations_of(workload.model, catalogs, offers.widest(), policy)
+    configurations, anywhere = configurations_of(workload, catalogs, offers.widest(), policy)
     setup, slower = gather(catalogs, configurations), margins(catalogs, configurations, policy.confidence)
     quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
     memory = memory_use(setup)

@@ -90,9 +90,7 @@ class FreeConstants:
 
     def at_broader_group(self, x: Floats, moved: Flags) -> Floats:
         """x with some constants moved as far as their broader group is, (f,)."""
-        own = np.diag(self.precision)
-        broader = x - (self.precision @ x) / own
-        return np.where(moved, broader, x)
+        return np.where(moved, x - (self.precision @ x) / np.diag(self.precision), x)
 
     def pooling(self, runaway: Flags) -> "FreeConstants":
         """The same constants, some more of them held at their broader group."""
@@ -163,13 +161,16 @@ class FitProblem:
         )
 
 
-def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None = None) -> FitProblem:
+def problem(
+    frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None = None, drafts: bool = False
+) -> FitProblem:
     """The measured rows that the model can predict.
 
     Args:
         frame: As `load_measurements` reads it.
         catalogs: What is known; its calibration is the one to start from.
         free: What may move; by default every constant that has a prior, from its prior.
+        drafts: Whether steps that verify a draft count, which say nothing of the constants of others.
 
     Raises:
         InputError: no row can be predicted, or none measured anything.
@@ -178,8 +179,7 @@ def problem(frame: pd.DataFrame, catalogs: Catalogs, free: FreeConstants | None 
     table = read_table(deployments_of(frame), catalogs)
     found, rows = deployments(table, catalogs)
     measured = np.log(np.stack([observed(frame)[metric] for metric in METRICS]))[:, rows]
-    if found is not None:
-        # steps that verify a draft's tokens say nothing of the constants of others
+    if found is not None and not drafts:
         measured = np.where(found.setup.layout.draft_tokens > 0, np.nan, measured)
     if found is None or not np.isfinite(measured).any():
         reasons = sorted({str(text) for text in table.problem if text}) or ["no usable figure"]

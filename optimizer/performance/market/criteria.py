@@ -51,6 +51,7 @@ CONFIGURATION_CRITERIA: Final = (
         "configuration",
     ),
     Criterion("engine_support", "the engine runs on this GPU with this precision", "", "configuration"),
+    Criterion("draft_support", "the engine runs the draft", "", "configuration"),
     Criterion("engine_calibrated", "the engine's constants are known for this GPU", "", "configuration"),
     Criterion(
         "measured",

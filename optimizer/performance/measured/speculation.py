@@ -4,20 +4,16 @@
 `accepted_tokens` say the same in numbers and go before.
 """
 
-import re
-from collections.abc import Sequence
-from statistics import median
 from typing import Final
 
 import numpy as np
 
-from optimizer.inputs.catalog.engines import Acceptance
+from optimizer.inputs.catalog.engines import USUAL_DRAFT_TOKENS, WRITTEN_DRAFT, kept_tokens
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.rows import DeploymentTable, given_or, text_column
 from optimizer.performance.physics.categorical import Categorical
 
 NONE: Final = ("", "0", "false", "no", "none", "off")
-WRITTEN: Final = re.compile(r"(?:(?P<method>[a-z][a-z0-9_]*?)[\s:_-]*)?(?P<tokens>\d+)?", re.ASCII)
 METHODS: Final = {
     "mtp": "mtp",
     "eagle": "eagle3",
@@ -27,9 +23,6 @@ METHODS: Final = {
     "draft_model": "",
 }
 """What methods are called, and by which of the catalog's counts each is judged; others by those of all."""
-
-USUAL_TOKENS: Final = 1
-"""Where only a method is told: published pairs with multi-token heads are as much faster as one token makes them."""
 
 COUNTED: Final = "speculative decoding: {tokens} drafted, {accepted:g} a step kept as counted for {of}"
 
@@ -62,11 +55,11 @@ def _told(text: str) -> tuple[str, int] | None:
     """The catalog's name of a method and the tokens that it drafts; None where the text says neither."""
     if text in NONE:
         return "", 0
-    parts = WRITTEN.fullmatch(text)
+    parts = WRITTEN_DRAFT.fullmatch(text)
     method = parts and (parts["method"] or "")
     if parts is None or (method and method not in METHODS):
         return None
-    return METHODS.get(method or "", ""), int(parts["tokens"] or USUAL_TOKENS)
+    return METHODS.get(method or "", ""), int(parts["tokens"] or USUAL_DRAFT_TOKENS)
 
 
 def _accepted(catalogs: Catalogs, model: str, method: str, drafted: float) -> tuple[float, str] | None:
@@ -77,11 +70,7 @@ def _accepted(catalogs: Catalogs, model: str, method: str, drafted: float) -> tu
     rows = [row for row in catalogs.acceptance if row.draft_tokens == drafted]
     own = [row for row in rows if row.model == catalogs.model(model).id]
     if found := [row for row in own if row.method == method] or own:
-        return _median(found), COUNTED.format(tokens=int(drafted), accepted=_median(found), of="this model")
+        return kept_tokens(found), COUNTED.format(tokens=int(drafted), accepted=kept_tokens(found), of="this model")
     if found := [row for row in rows if row.method == method] or rows:
-        return _median(found), COUNTED.format(tokens=int(drafted), accepted=_median(found), of="other models")
+        return kept_tokens(found), COUNTED.format(tokens=int(drafted), accepted=kept_tokens(found), of="other models")
     return None
-
-
-def _median(rows: Sequence[Acceptance]) -> float:
-    return round(median(row.accepted_tokens for row in rows), 2)

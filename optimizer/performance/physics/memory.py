@@ -55,6 +55,24 @@ def usable_bytes(setup: Setup) -> Floats:
 
 
 def weight_bytes(setup: Setup) -> Floats:
+    """Weights per GPU, (n,), with those of a draft."""
+    return _own_weight_bytes(setup) + _draft_bytes(setup)
+
+
+def _draft_bytes(setup: Setup) -> Floats:
+    """What a draft's weights take of a GPU, (n,): one more layer, and an output head in 16 bit; none without a draft.
+
+    Heads of multi-token prediction are a layer of the model's kind with its experts, EAGLE-3 drafts a dense one.
+    """
+    network, tp = setup.network, setup.layout.tensor_parallel
+    body = network.body_params * setup.weights.body_bytes_per_param / body_shards(setup)
+    experts = network.expert_params * setup.weights.expert_bytes_per_param / tp
+    layer = (body + experts) / network.layers
+    head = network.head_params * head_bytes_per_param(setup) / tp
+    return np.where(setup.layout.draft_tokens > 0, layer + head, 0.0)
+
+
+def _own_weight_bytes(setup: Setup) -> Floats:
     """Weights per GPU: body and experts divided by TP and PP, embedding or output head on one stage.
 
     K and V projections are replicated where there are fewer KV heads than GPUs; attention data-parallel ranks keep
@@ -159,8 +177,13 @@ def _cached_bytes(setup: Setup, far: Floats, near: Floats) -> Floats:
     far_layers = (network.full_layers + network.sparse_layers) * layer / far_kv_shards(setup)
     near_layers = network.window_layers * layer / kv_shards(setup)
     # (row, class) -> bytes, summed over the layers of a stage
-    per_token = (far_layers + network.index_bytes) / stages
+    per_token = (far_layers + _draft_cache(setup, layer) + network.index_bytes) / stages
     return per_token[:, None] * far + (near_layers / stages)[:, None] * near
+
+
+def _draft_cache(setup: Setup, layer: Floats) -> Floats:
+    """Cache bytes per token that a draft adds, (n,): those of one more `layer` that sees the whole context."""
+    return np.where(setup.layout.draft_tokens > 0, layer / kv_shards(setup), 0.0)
 
 
 def state_bytes(setup: Setup) -> Floats:

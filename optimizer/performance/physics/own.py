@@ -40,7 +40,7 @@ PLANNING_LOAD: Final[Mapping[str, str]] = {"ttft": "request_rate", "tpot": "requ
 
 SAME: Final = (
     *("engine", "engine_version", "gpu", "model", "precision", "kv_precision"),
-    *("tensor_parallel", "pipeline_parallel", "attention_dp", "expert_parallel"),
+    *("tensor_parallel", "pipeline_parallel", "attention_dp", "expert_parallel", "draft_tokens"),
 )
 """Fields of a configuration that make a deployment; its release counts by its era."""
 
@@ -143,9 +143,9 @@ def deployment_names(catalogs: Catalogs, fields: Mapping[str, Categorical[Any]])
 
 def _name(catalogs: Catalogs, era: str, kind: tuple[Any, ...]) -> DeploymentName:
     """What a deployment with these values of `SAME` is called."""
-    _, _, gpu, model, precision, kv_precision, tensor_parallel, pipeline_parallel, attention_dp, expert_parallel = kind
-    layout = f"tp{tensor_parallel:.0f}pp{pipeline_parallel:.0f}"
-    layout += ("dp" if attention_dp else "") + ("ep" if expert_parallel else "")
+    _, _, gpu, model, precision, kv_precision, tp, pp, attention_dp, expert_parallel, draft_tokens = kind
+    layout = f"tp{tp:.0f}pp{pp:.0f}" + ("dp" if attention_dp else "") + ("ep" if expert_parallel else "")
+    layout += f"k{draft_tokens:.0f}" if draft_tokens else ""
     stored = (PLAIN_PRECISION if each in SIXTEEN_BIT else each for each in (precision, kv_precision))
     of_gpu = group_name((era, gpu))
     of_model = group_name((of_gpu, catalogs.model(model).id))

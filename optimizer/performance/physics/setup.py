@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.base.units import BYTES_PER_GB
+from optimizer.inputs.catalog.engines import Draft
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.performance.physics.categorical import Categorical
@@ -63,6 +64,20 @@ class Configuration(NamedTuple):
     lengths: str = ""
     draft_tokens: int = 0
     accepted_tokens: float = 1.0
+    speculation: str = ""
+    """The draft whose tokens these are, as `Draft.name` writes it; empty without one."""
+
+    def with_draft(self, draft: Draft) -> "Configuration":
+        """The same replica where steps verify what a draft proposes.
+
+        Raises:
+            ValueError: nobody said how many tokens a step keeps.
+        """
+        if draft.accepted_tokens is None:
+            raise ValueError(f"the catalogs were not asked what a step keeps with {draft.name}")
+        return self._replace(
+            draft_tokens=draft.draft_tokens, accepted_tokens=draft.accepted_tokens, speculation=draft.name
+        )
 
 
 @dataclass(frozen=True)

@@ -48,17 +48,18 @@ class Work:
     """What each of N requests asks of a replica.
 
     Attributes:
-        new_tokens, cached_tokens, output_tokens: (N,) of the prompt to compute, of it in the prefix cache, to answer.
+        new_tokens, cached_tokens: (N,) of the prompt to compute, of it in the prefix cache.
+        answer_steps: (N,) steps that its answer takes, that of its first token among them.
         attention_s: (N,) attention over the prompt, on the engine.
         first_token_s: (N,) from the start of the prompt alone on an idle replica to its first token.
         start_bytes: (N,) of KV cache a GPU holds once the prompt is read.
-        growth_bytes: (N,) by which that grows with every token answered.
+        growth_bytes: (N,) by which that grows with every step of the answer.
         prefixes: What of it a prefix cache saves, by the blocks of the prompts; None where the share is given.
     """
 
     new_tokens: Ints
     cached_tokens: Ints
-    output_tokens: Ints
+    answer_steps: Ints
     attention_s: Floats
     first_token_s: Floats
     start_bytes: Floats
@@ -72,12 +73,13 @@ class ReplicaCosts:
 
     Attributes:
         setup: The configuration, one row.
-        decode_s: (B + 1,) a decode step of so many sequences, without attention.
+        decode_s: (B + 1,) a decode step of so many sequences, with what a draft proposes for it, without attention.
         batch: (B + 1,) sequences that stand in one pipeline stage at a time.
         attention_s: (CONTEXTS + 1,) decode attention of a sequence at contexts evenly apart.
         context_step: Tokens between two of them.
         pass_s: (T + 1,) so many tokens through all layers, without attention and the output head.
-        head_s: (B + 1,) the output head for so many tokens.
+        head_s: (B · verified + 1,) the output head for so many tokens.
+        verified, kept: Tokens of a sequence in a decode step, and how many of them it keeps; 1 each without a draft.
         mixed: How far the engine adds prompts to decode steps, which read the weights anyway, instead of computing
             them apart and before.
         stages, bubble_share: Pipeline stages, and how far prompts reach them at random rather than in one row.
@@ -93,6 +95,8 @@ class ReplicaCosts:
     context_step: float
     pass_s: list[float]
     head_s: list[float]
+    verified: int
+    kept: float
     mixed: float
     stages: int
     bubble_share: float
@@ -102,7 +106,7 @@ class ReplicaCosts:
     slowdown: Slowdown
 
     def decode(self, sequences: int, context: float) -> float:
-        """One token for each of the sequences, which hold `context` tokens on average."""
+        """A step of the sequences, which hold `context` tokens on average."""
         place = context / self.context_step
         at = min(int(place), CONTEXTS - 1)
         attention = self.attention_s[at] + (place - at) * (self.attention_s[at + 1] - self.attention_s[at])
@@ -124,7 +128,7 @@ class ReplicaCosts:
 
         Where nothing runs there is no step to ride on.
         """
-        batch = int(self.batch[sequences])
+        batch = int(self.batch[sequences]) * self.verified
         apart = self.pass_s[tokens] + self.head_s[prompts]
         if not sequences:
             return apart
@@ -141,16 +145,17 @@ class ReplicaCosts:
         )
         kept = (2 * self.setup.constants["kv_growth_share"][:, None] - 1) * answer
         start = kv_bytes_per_sequence(self.setup, new + cached + kept)[0]
+        steps = 1 + np.maximum(np.rint((answer[0] - 1) / self.kept), answer[0] > 1)
         whole = kv_bytes_per_sequence(self.setup, new + cached + answer)[0]
         attention_s, first_token_s = self._prompts(new, cached)
         return Work(
             new_tokens=np.asarray(new_tokens),
             cached_tokens=np.asarray(cached_tokens),
-            output_tokens=np.asarray(output_tokens),
+            answer_steps=steps.astype(np.int64),
             attention_s=attention_s,
             first_token_s=first_token_s,
             start_bytes=start,
-            growth_bytes=(whole - start) / answer[0],
+            growth_bytes=(whole - start) / steps,
         )
 
     def prefixes(self, input_tokens: Ints, blocks: PromptBlocks) -> PrefixWork:
@@ -203,14 +208,17 @@ def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> Re
     most, tokens = int(one.layout.max_num_seqs[0] * copies), int(one.layout.max_batched_tokens[0])
     by_sequences = _by_sequences(one, most, slowdown)
     attention_s, context_step = _attention(one, slowdown)
+    verified = 1 + int(one.layout.draft_tokens[0])
     return ReplicaCosts(
         setup=one,
         decode_s=by_sequences.decode_s,
         batch=by_sequences.batch,
         attention_s=attention_s,
         context_step=context_step,
-        pass_s=_passes(one, tokens + most, slowdown),
-        head_s=by_sequences.head_s,
+        pass_s=_passes(one, tokens + most * verified, slowdown),
+        head_s=_heads(one, most * verified, slowdown),
+        verified=verified,
+        kept=float(one.layout.accepted_tokens[0]),
         mixed=float(one.constants["mixed_prefill_share"][0]),
         stages=int(one.layout.pipeline_parallel[0]),
         bubble_share=float(one.constants["stage_bubble_share"][0]),
@@ -226,19 +234,25 @@ class _BySequences(NamedTuple):
 
     decode_s: list[float]
     batch: list[float]
-    head_s: list[float]
 
 
 def _by_sequences(one: Setup, most: int, slowdown: Slowdown) -> _BySequences:
     sequences = np.arange(most + 1, dtype=np.float64)
     steps = step_costs(_repeated(one, most + 1), np.zeros(most + 1))
     parts = steps.decode(sequences)
-    head_s = steps.matrices.head.seconds(np.ones_like(sequences), sequences)
+    of_a_token = parts.linear + parts.communication + parts.overhead
     return _BySequences(
-        (slowdown.decode * (parts.linear + parts.communication + parts.overhead)).tolist(),
+        (slowdown.decode * steps.accepted * of_a_token).tolist(),
         steps.micro_batch(sequences).tolist(),
-        (slowdown.prefill * head_s).tolist(),
     )
+
+
+def _heads(one: Setup, most: int, slowdown: Slowdown) -> list[float]:
+    """The output head for up to so many tokens."""
+    tokens = np.arange(most + 1, dtype=np.float64)
+    head = step_costs(_repeated(one, most + 1), np.zeros(most + 1)).matrices.head
+    heads: list[float] = (slowdown.prefill * head.seconds(np.ones_like(tokens), tokens)).tolist()
+    return heads
 
 
 def _passes(one: Setup, most: int, slowdown: Slowdown) -> list[float]:
@@ -254,7 +268,10 @@ def _passes(one: Setup, most: int, slowdown: Slowdown) -> list[float]:
 def _attention(one: Setup, slowdown: Slowdown) -> tuple[list[float], float]:
     """Decode attention of a sequence at contexts evenly apart, and the tokens between two of them."""
     contexts = np.linspace(0.0, float(one.network.max_context[0]), CONTEXTS + 1)
-    attention_s = decode_attention_seconds(_repeated(one, CONTEXTS + 1), contexts)
+    several = _repeated(one, CONTEXTS + 1)
+    # a draft takes a share of a whole step for each token that it proposes
+    draft = 1 + step_costs(several, contexts).draft_share
+    attention_s = draft * decode_attention_seconds(several, contexts)
     return (slowdown.decode * attention_s).tolist(), float(contexts[1])
 
 

@@ -13,7 +13,7 @@ class Prompt:
     computed: int = 0
 
 
-def attention_with(again: int, new: int, cached: int) -> float:
+def attention_with(again: float, new: int, cached: int) -> float:
     """Causal attention of a prompt with so many of its answer's tokens to compute again, over that of the prompt alone.
 
     Each token to compute sees the cached ones and half of those computed with it.

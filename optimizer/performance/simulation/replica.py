@@ -88,12 +88,12 @@ class Replica:
     busy_s: float = 0.0
     sequence_s: float = 0.0
     answered: dict[int, int] = field(default_factory=dict)
-    """Tokens that preempted requests had already answered."""
+    """Steps that answers of preempted requests had already taken."""
     first_token_s: list[float] = field(init=False)
     finished_s: list[float] = field(init=False)
     new_tokens: list[int] = field(init=False)
     cached_tokens: list[int] = field(init=False)
-    output_tokens: list[int] = field(init=False)
+    answer_steps: list[int] = field(init=False)
     prompt_attention_s: list[float] = field(init=False)
     start_bytes: list[float] = field(init=False)
     grows_bytes: list[float] = field(init=False)
@@ -108,7 +108,7 @@ class Replica:
         count = len(work.new_tokens)
         self.first_token_s, self.finished_s = [np.inf] * count, [np.inf] * count
         self.new_tokens, self.cached_tokens = work.new_tokens.tolist(), work.cached_tokens.tolist()
-        self.output_tokens, self.prompt_attention_s = work.output_tokens.tolist(), work.attention_s.tolist()
+        self.answer_steps, self.prompt_attention_s = work.answer_steps.tolist(), work.attention_s.tolist()
         self.start_bytes, self.grows_bytes = work.start_bytes.tolist(), work.growth_bytes.tolist()
         self.alone_s = self._latency_alone()
         self.prefixes = None if work.prefixes is None else PrefixCache(work.prefixes)
@@ -116,8 +116,8 @@ class Replica:
 
     def _latency_alone(self) -> list[float]:
         """(N,) how much later than its step a token is out: what a prompt takes that does not hold up the engine."""
-        held = map(self._computed_alone, self.new_tokens, self.prompt_attention_s)
-        alone: list[float] = np.maximum(self.work.first_token_s - np.array(list(held)), 0.0).tolist()
+        held = list(map(self._computed_alone, self.new_tokens, self.prompt_attention_s))
+        alone: list[float] = np.maximum(self.work.first_token_s - np.array(held), 0.0).tolist()
         return alone
 
     def _computed_alone(self, tokens: int, attention_s: float) -> float:
@@ -187,10 +187,11 @@ class Replica:
             self.held_bytes += needed
             if self.prefixes is not None:
                 self._find(self.prefixes, request, again)
-            tokens = self.new_tokens[request] + again
+            written = self._tokens(again)
+            tokens = self.new_tokens[request] + round(written)
             attention_s = self.prompt_attention_s[request]
             if again:
-                attention_s *= attention_with(again, self.new_tokens[request], self.cached_tokens[request])
+                attention_s *= attention_with(written, self.new_tokens[request], self.cached_tokens[request])
             self.prompts.append(Prompt(request, tokens, attention_s))
 
     def _find(self, prefixes: PrefixCache, request: int, again: int) -> None:
@@ -209,11 +210,10 @@ class Replica:
     def _step_with_prompts(self) -> None:
         """One step of the running sequences and as much of the prompts as fits beside them."""
         costs, running = self.costs, len(self.ends)
-        left, taken, attention_s, complete = max(costs.max_tokens - running, 1), 0, 0.0, []
+        left, taken, longest, attention_s, complete = max(costs.max_tokens - running * costs.verified, 1), 0, 0, 0.0, []
         if (steps := self._steps_filled(left)) > 1:
             self._read_on(steps, left)
             return
-        longest = 0
         while self.prompts and left:
             prompt = self.prompts[0]
             longest = max(longest, prompt.tokens)
@@ -258,7 +258,7 @@ class Replica:
         behind = self.cached_tokens[first.request]
         share = share_of_square(behind, first.computed, steps * tokens, first.tokens)
         added = steps * costs.added(running, tokens, 0) + first.attention_s * share
-        decode = costs.decode(running, self.context / running + (steps - 1) / 2) if running else 0.0
+        decode = costs.decode(running, self.context / running + (steps - 1) * costs.kept / 2) if running else 0.0
         return steps * decode + added * costs.held_up(costs.chunks(first.tokens))
 
     @property
@@ -268,12 +268,12 @@ class Replica:
         return self.arrived_s[self.next_arrival] if comes else self.until_s
 
     def _start(self, request: int) -> None:
-        """A prompt is computed: its first token is out, the others follow one a step."""
+        """A prompt is computed: its first token is out, the others follow step by step."""
         again = self.answered.pop(request, 0)
         if not again:
             self.first_token_s[request] = self.now_s + self.alone_s[request]
-        left = self.output_tokens[request] - again - 1
-        held = self.new_tokens[request] + self.cached_tokens[request] + again + 1
+        left = self.answer_steps[request] - again - 1
+        held = self.new_tokens[request] + self.cached_tokens[request] + self._tokens(again + 1)
         self.held_bytes += self.grows_bytes[request]
         if left <= 0:
             self.finished_s[request] = self.now_s + self.alone_s[request]
@@ -283,6 +283,10 @@ class Replica:
         self.started[request] = self.step - again
         self.context += held
         self.growth_bytes += self.grows_bytes[request]
+
+    def _tokens(self, steps: int) -> float:
+        """Tokens that so many steps of an answer write, its first one among them."""
+        return steps and 1 + (steps - 1) * self.costs.kept
 
     def _jump(self) -> None:
         """Decode steps up to the next event; the context of the middle stands for all of them."""
@@ -298,10 +302,10 @@ class Replica:
         if not self.queue and until_s < np.inf:
             until = (until_s - self.now_s) / costs.decode(running, mean)
             steps = min(steps, max(int(until) + 1, 1))
-        self._pass(steps * costs.decode(running, mean + (steps - 1) / 2), steps)
+        self._pass(steps * costs.decode(running, mean + (steps - 1) * costs.kept / 2), steps)
 
     def _pass(self, seconds: float, steps: int) -> None:
-        """Time goes by, every running sequence gains `steps` tokens, and those that are complete leave."""
+        """Time goes by, every running sequence gains the tokens of `steps`, and those that are complete leave."""
         running = len(self.ends)
         self.now_s += seconds
         self.busy_s += seconds
@@ -309,19 +313,19 @@ class Replica:
         if not running:
             return
         self.step += steps
-        self.context += running * steps
+        self.context += running * steps * self.costs.kept
         self.held_bytes += self.growth_bytes * steps
         while self.ends and self.ends[0][0] <= self.step:
             self._finish(heappop(self.ends)[1])
 
     def _finish(self, request: int) -> None:
         self.finished_s[request] = self.now_s + self.alone_s[request]
-        self._leave(request, self.output_tokens[request])
+        self._leave(request, self.answer_steps[request])
 
     def _leave(self, request: int, answered: int) -> None:
         """A running sequence gives back what it holds."""
         del self.started[request]
-        self.context -= self.new_tokens[request] + self.cached_tokens[request] + answered
+        self.context -= self.new_tokens[request] + self.cached_tokens[request] + self._tokens(answered)
         self._give_back(request, answered)
         self.growth_bytes -= self.grows_bytes[request]
 
@@ -338,7 +342,7 @@ class Replica:
         """The sequence that was admitted last gives up its cache and waits to be computed again."""
         request = next(reversed(self.started))
         answered = self.step - self.started[request] + 1
-        self.ends.remove((self.started[request] + self.output_tokens[request] - 1, request))
+        self.ends.remove((self.started[request] + self.answer_steps[request] - 1, request))
         self.ends.sort()
         self._leave(request, answered)
         self.answered[request] = answered

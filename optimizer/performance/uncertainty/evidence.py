@@ -26,7 +26,7 @@ from optimizer.performance.physics.eras import era_of
 from optimizer.performance.physics.own import PLANNING_LOAD, SAME, DeploymentName, OwnRows, deployment_names
 from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import HOST_LINKS, Configuration, categorical
-from optimizer.performance.uncertainty.intervals import UNSEEN, Column, half_width, planning_share
+from optimizer.performance.uncertainty.intervals import DRAFTED, UNSEEN, Column, half_width, planning_share
 
 EVIDENCE: Final = "evidence"
 DECISIVE: Final = ("gpu", "precision", "engine", "model_kind", "cell")
@@ -56,7 +56,7 @@ PerformanceSource = Literal["measured", "calibrated", "estimated"]
 
 PAIRED: Final = ("engine", "model", "gpu", "precision")
 """What decides how well a configuration's kind was measured."""
-_DECISIVE_FIELDS: Final = (*PAIRED, "tensor_parallel", "link")
+_DECISIVE_FIELDS: Final = (*PAIRED, "tensor_parallel", "link", "draft_tokens")
 """Configurations that agree in these have the same margins."""
 
 Pairs = Mapping[str, tuple[Column, Column]]
@@ -93,7 +93,7 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
     missing = unseen(catalogs, named_pairs(catalogs, **{name: fields[name] for name in PAIRED}))
     degrees = np.array(fields["tensor_parallel"], dtype=np.float64)
     slow = host_linked(catalogs, fields["gpu"], degrees, fields["link"])
-    missing = with_everywhere(missing, **{HOST_LINK: slow})
+    missing = with_everywhere(missing, **{HOST_LINK: slow, DRAFTED: np.array(fields["draft_tokens"]) > 0})
     engines = [ANY_ENGINE] * len(degrees)
 
     def factor(metric: str) -> Floats:
@@ -212,12 +212,20 @@ def pipelines(catalogs: Catalogs, engine: Column, model: Column, gpu: Column) ->
 
 
 def unmeasured(catalogs: Catalogs, configurations: Sequence[Configuration]) -> Flags:
-    """Whether something decisive about each configuration was never measured, (n,)."""
+    """Whether something decisive about each configuration was never measured, (n,), drafts aside: see `drafting`."""
     kinds = Categorical.joined(*categorical(configurations, PAIRED).values())
     pairs = named_pairs(catalogs, *([kind[at] for kind in kinds.categories] for at in range(len(PAIRED))))
     never: Flags = kinds.by_row(estimated(unseen(catalogs, pairs)), np.bool_)
     # what was measured of one's own counts as measured stages, too
     return ~pipeline_measured(catalogs, configurations) | never & ~own_measured(catalogs, configurations)
+
+
+def drafting(configurations: Sequence[Configuration]) -> Flags:
+    """Whether each configuration verifies a draft, which nothing does that constants come from, (n,).
+
+    Whoever names the drafts of a model accepts an estimate of what they do, unless all estimates are rejected.
+    """
+    return np.array([each.draft_tokens > 0 for each in configurations], dtype=np.bool_)
 
 
 def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
@@ -231,6 +239,8 @@ def not_measured(catalogs: Catalogs, configuration: Configuration) -> list[str]:
     told = [kind for kind in unknown if kind != "cell" or unknown == ["cell"]]
     columns = {kind: (left[0], right[0]) for kind, (left, right) in pairs.items()}
     found = [_card(catalogs, configuration) if kind == "gpu" else "{1} on {0}".format(*columns[kind]) for kind in told]
+    if configuration.draft_tokens:
+        found.append(f"drafts ({configuration.speculation}) but of one model on one GPU")
     if not pipeline_measured(catalogs, [configuration])[0]:
         found.append(f"pipeline stages with {configuration.engine} on {catalogs.gpus[configuration.gpu].architecture}")
     return found

@@ -23,6 +23,8 @@ from optimizer.performance.physics.constants import Calibration, group_name
 
 HALF_WIDTH: Final = "interval_half_width"
 UNSEEN: Final = "interval_unseen"
+DRAFTED: Final = "interval_drafted"
+"""By metric, how much wider for steps that verify a draft, which no fit has seen; also the name of such rows."""
 LOW: Final = "interval_low_share"
 HIGH: Final = "interval_high_share"
 PLANNING: Final = "planning_share"
@@ -95,7 +97,8 @@ def half_width(
         ]
         squared = np.where(guessed, classes.by_row(widest) ** 2, squared)
     for kind, rows in missing.items():
-        squared = squared + np.where(rows, calibration.lookup(UNSEEN, f"{metric}@{kind}") ** 2, 0.0)
+        parameter, group = (DRAFTED, metric) if kind == DRAFTED else (UNSEEN, f"{metric}@{kind}")
+        squared = squared + np.where(rows, calibration.lookup(parameter, group) ** 2, 0.0)
     return np.sqrt(squared)
 
 

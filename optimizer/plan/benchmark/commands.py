@@ -124,6 +124,7 @@ def labels(run: BenchmarkRun, plan: str = "") -> dict[str, str]:
         "pp": str(d.pipeline_parallel),
         "weight_precision": d.precision,
         "kv_precision": d.kv_precision,
+        "speculation": d.speculation,
         "goodput": ",".join(_pairs(GOODPUT, run)),
     }
     return {name: value for name, value in said.items() if value}

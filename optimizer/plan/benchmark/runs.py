@@ -33,7 +33,7 @@ LONGEST_S: Final = 3600.0
 """Unless even a run without a violation takes longer."""
 SETUP: Final = attrgetter(
     *("workload", "model", "engine", "engine_version", "gpu", "precision", "kv_precision", "tensor_parallel"),
-    *("pipeline_parallel", "provider", "instance_type"),
+    *("pipeline_parallel", "speculation", "provider", "instance_type"),
 )
 TRUST: Final = ("estimated", "calibrated", "measured")
 """What predictions rest on, the least first."""

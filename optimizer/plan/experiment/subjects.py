@@ -22,12 +22,14 @@ class Subject(NamedTuple):
     kv_precision: str
     tensor_parallel: int
     pipeline_parallel: int
+    speculation: str = ""
 
     @property
     def words(self) -> str:
         """What is measured, as runs are called."""
         gpus = self.tensor_parallel * self.pipeline_parallel
-        return f"{self.model} {self.precision} on {gpus}×{self.gpu} with {self.engine}"
+        draft = f", drafting {self.speculation}" if self.speculation else ""
+        return f"{self.model} {self.precision} on {gpus}×{self.gpu} with {self.engine}{draft}"
 
 
 def subject_of(workload: str, configuration: Any) -> Subject:

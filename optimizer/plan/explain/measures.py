@@ -202,7 +202,7 @@ def _configurations(facts: Facts, item: StatedRequirement) -> Iterable[Measured]
 
 def _setup(d: Deployment) -> tuple[str, ...]:
     layout = f"tp{d.tensor_parallel}pp{d.pipeline_parallel}"
-    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, layout)
+    return (d.workload, d.model, d.engine, d.gpu, d.precision, d.kv_precision, d.speculation, layout)
 
 
 def _engines(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:

@@ -56,7 +56,7 @@ def _counts(plan: Outline) -> dict[str, int]:
 def _setup(d: Placement) -> tuple[str | int, ...]:
     """What is distinct to run."""
     layout = (d.tensor_parallel, d.pipeline_parallel)
-    return (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision, *layout)
+    return (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision, d.speculation, *layout)
 
 
 def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], answer: Answer) -> str:

@@ -61,7 +61,8 @@ def _thin_evidence(catalogs: Catalogs, gpu: str, engine: str) -> str:
 def configuration_of(run: BenchmarkRun) -> str:
     """What is measured."""
     d = run.d
-    return f"{d.model} {d.precision} on {d.gpus_per_replica}×{d.gpu} with {d.engine}"
+    draft = f", drafting {d.speculation}" if d.speculation else ""
+    return f"{d.model} {d.precision} on {d.gpus_per_replica}×{d.gpu} with {d.engine}{draft}"
 
 
 def commands_of(runs: Sequence[BenchmarkRun]) -> str:

@@ -33,6 +33,9 @@ def _workload(workload: Workload) -> Iterator[str]:
         yield f"arrivals {arrivals_in_words(workload.arrival_cv2)}{source}"
     if workload.cached_input_share:
         yield f"{workload.cached_input_share:.0%} of prompt tokens cached"
+    for model in (workload.model, *(other.model for other in workload.alternatives)):
+        for draft in workload.drafts_of(model):
+            yield f"{model} may draft {draft.name} ({exactly(draft.accepted_tokens or 1)} tokens kept a step)"
     limits = list(latency_limits(workload))
     yield from limits or ["no latency promised"]
     if workload.slo.ttft_overhead_ms:

@@ -43,7 +43,10 @@ class ScopeRow:
 
 def _configurations(answer: Answer) -> str:
     count = sum(len(choice.configurations) for choice in answer.inquiry.options)
-    return f"{count:,} configurations: precision, engine and degrees of parallelism that are powers of two"
+    drafts = (
+        ", with and without drafts" if any(choice.workload.speculation for choice in answer.inquiry.options) else ""
+    )
+    return f"{count:,} configurations: precision, engine and degrees of parallelism that are powers of two{drafts}"
 
 
 def _evidence(answer: Answer) -> str:

@@ -118,6 +118,7 @@ def _replicas(answer: Answer, column: Column, replicas: int) -> LoadedReplicas:
         engine=configuration.engine,
         precision=configuration.precision,
         kv_precision=configuration.kv_precision,
+        speculation=configuration.speculation,
         tensor_parallel=configuration.tensor_parallel,
         pipeline_parallel=configuration.pipeline_parallel,
         replicas=replicas,

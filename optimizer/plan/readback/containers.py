@@ -29,6 +29,8 @@ def _containers(answer: Answer, served: ServedBySecond) -> Containers:
         pipeline_parallel=configuration.pipeline_parallel,
         precision=configuration.precision,
         kv_precision=configuration.kv_precision,
+        speculation=configuration.speculation,
+        accepted_tokens=configuration.accepted_tokens if configuration.speculation else None,
         idle_timeout_s=served.idle_timeout_s,
         start_up_s=served.start_s,
         usd_per_second=served.usd_per_second,

@@ -111,6 +111,8 @@ def _placement(answer: Answer, use: Use, instances: int, gpus: int, part_usd: De
         pipeline_parallel=configuration.pipeline_parallel,
         precision=configuration.precision,
         kv_precision=configuration.kv_precision,
+        speculation=configuration.speculation,
+        accepted_tokens=configuration.accepted_tokens if configuration.speculation else None,
         replicas=use.replicas[use.busiest],
         instances=instances,
         total_gpus=gpus,

@@ -25,7 +25,7 @@ def summarized(plan: Outline) -> str:
     for d in plan.deployments:
         by_offer[offer_of(d)].append(d)
     for offer, placed in by_offer.items():
-        precisions = "/".join(dict.fromkeys(d.precision for d in placed))
+        precisions = "/".join(dict.fromkeys(" ".join(filter(None, (d.precision, d.speculation))) for d in placed))
         counts[_instance(placed[0]), precisions, _place(placed[0])] += bought[offer]
     parts = [f"{count}× {instance} {precisions} ({place})" for (instance, precisions, place), count in counts.items()]
     parts += [f"{item.model} by the {item.paid_by} ({item.provider})" for item in plan.hosted]

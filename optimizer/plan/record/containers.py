@@ -1,7 +1,10 @@
 """Containers paid by the second that serve all of a workload: what they run, when they are up, what they cost."""
 
+import operator
 from datetime import date
 from decimal import Decimal
+
+from pydantic import Field
 
 from optimizer.base.model import Strict
 from optimizer.plan.record.fields import Figure, Usd
@@ -40,6 +43,8 @@ class Containers(Strict):
     pipeline_parallel: int
     precision: str
     kv_precision: str
+    speculation: str = Field(default="", exclude_if=operator.not_)
+    accepted_tokens: Figure | None = Field(default=None, exclude_if=operator.not_)
     idle_timeout_s: Figure
     start_up_s: Figure
     usd_per_second: Decimal

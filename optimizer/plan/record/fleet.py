@@ -1,5 +1,6 @@
 """What a plan buys and runs: deployments, purchases, hosted APIs, by period, and the month's bill."""
 
+import operator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -107,6 +108,10 @@ class Placement(Strict):
     pipeline_parallel: int
     precision: str
     kv_precision: str
+    speculation: str = Field(default="", exclude_if=operator.not_)
+    """The draft whose tokens its steps verify, `METHOD:TOKENS`; empty without one, so for the next."""
+    accepted_tokens: Figure | None = Field(default=None, exclude_if=operator.not_)
+    """That a step yields, its own among them."""
     replicas: int
     instances: int
     """Instances that hold its replicas; an instance shared with another deployment counts in both."""
@@ -175,6 +180,7 @@ class LoadedReplicas(Strict):
     kv_precision: str
     tensor_parallel: int
     pipeline_parallel: int
+    speculation: str = Field(default="", exclude_if=operator.not_)
     replicas: int
 
 

@@ -1,6 +1,9 @@
 """What a plan is worth where demand, prices, capacity and predictions are not known: draws and their sums."""
 
+import operator
 from datetime import date
+
+from pydantic import Field
 
 from optimizer.base.model import Strict
 from optimizer.plan.record.fields import Figure, Outcome, UnitUsd, Usd
@@ -44,6 +47,7 @@ class MachineInDraws(Strict):
     engine: str
     precision: str
     kv_precision: str
+    speculation: str = Field(default="", exclude_if=operator.not_)
     tensor_parallel: int
     pipeline_parallel: int
     replicas_per_instance: int

@@ -39,6 +39,7 @@ def machines(purchases: WaysToBuy, rows: Iterable[int], workloads: tuple[str, ..
                 engine=c.engine,
                 precision=c.precision,
                 kv_precision=c.kv_precision,
+                speculation=c.speculation,
                 tensor_parallel=c.tensor_parallel,
                 pipeline_parallel=c.pipeline_parallel,
                 replicas_per_instance=way.replicas,

@@ -16,6 +16,7 @@ from optimizer.inputs.scenario.scenario import Policy, RequestClass, Scenario, W
 from optimizer.performance.physics.memory import MemoryUse, memory_use
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.uncertainty.evidence import Margins, margins
+from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Deployment, Period, PlannedFleet, Purchase
 
 CENT_TOLERANCE = Decimal("0.01")
@@ -30,7 +31,8 @@ PLACE = ("provider", "region", "instance_type", "gpu", "pricing_term", "commitme
 place_of_deployment = attrgetter(*PLACE, "gpus_per_instance")
 place_of_offer = attrgetter(*PLACE, "gpu_count")
 setup_of = attrgetter(
-    *("workload", "model", "engine", "gpu", "precision", "kv_precision", "tensor_parallel", "pipeline_parallel")
+    *("workload", "model", "engine", "gpu", "precision", "kv_precision", "speculation"),
+    *("tensor_parallel", "pipeline_parallel"),
 )
 """What tells the replicas of deployments, or of the plan in force, apart beside their place."""
 
@@ -211,9 +213,19 @@ class Claim:
 def configuration(d: Deployment, offer: Offer) -> Configuration:
     """What a deployment runs, as predictions know it."""
     link, speed = ("none", None) if d.gpus_per_replica == 1 else (offer.link, offer.link_gb_per_s)
-    return Configuration(
+    plain = Configuration(
         d.engine, d.model, d.gpu, d.precision, d.kv_precision, d.tensor_parallel, d.pipeline_parallel, link, speed
     )
+    return with_draft(plain, d)
+
+
+def with_draft(plain: Configuration, shown: Deployment | Containers) -> Configuration:
+    """A configuration with the draft that a plan shows of it; the tokens are those that stand in its name."""
+    if not shown.speculation:
+        return plain
+    tokens = shown.speculation.rpartition(":")[-1]
+    drafted, accepted = int(tokens) if tokens.isdecimal() else 0, shown.accepted_tokens or 1.0
+    return plain._replace(draft_tokens=drafted, accepted_tokens=accepted, speculation=shown.speculation)
 
 
 def hours_of(period: Period) -> tuple[int, ...]:

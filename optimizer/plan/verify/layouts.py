@@ -10,7 +10,7 @@ from optimizer.plan.record.fleet import Deployment, InstanceLayout, LoadedReplic
 from optimizer.plan.verify.bill import turned_without_rest
 from optimizer.plan.verify.claim import Claim, Findings
 
-Setup = tuple[str, str, str, str, str, int, int]
+Setup = tuple[str, str, str, str, str, str, int, int]
 
 
 def layouts(claim: Claim) -> Findings:
@@ -76,4 +76,4 @@ def _standing(layouts: list[InstanceLayout], period: int) -> tuple[int, Mapping[
 def _setup(item: Deployment | LoadedReplicas) -> Setup:
     """What tells replicas on one offer apart."""
     degrees = item.tensor_parallel, item.pipeline_parallel
-    return (item.workload, item.model, item.engine, item.precision, item.kv_precision, *degrees)
+    return (item.workload, item.model, item.engine, item.precision, item.kv_precision, item.speculation, *degrees)

@@ -8,8 +8,8 @@ from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.scenario import Policy, Workload
-from optimizer.performance.uncertainty.evidence import not_measured
 from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings, configuration, setup_of
+from optimizer.plan.verify.drafts import drafts_asked_for, measured_as_asked
 
 
 def instances(claim: Claim) -> Findings:
@@ -74,12 +74,10 @@ def offers(claim: Claim) -> Findings:
             ("pipeline parallel", d.pipeline_parallel, policy.max_pipeline_parallel),
         ):
             yield most is None or degree <= most, f"{what} {degree}"
+        yield drafts_asked_for(claim, d)
         heads = claim.catalogs.model(d.model).attention_heads
         yield heads % d.tensor_parallel == 0, f"tensor parallel {d.tensor_parallel} divides {heads} attention heads"
-        missing = not_measured(claim.catalogs, configuration(d, offer))
-        rejected = policy.unmeasured_performance == "reject" or "policy.unmeasured_performance" in claim.avoided
-        accepted = not missing or not rejected
-        yield accepted, f"{d.workload}: somebody measured {', '.join(missing) or d.gpu}"
+        yield measured_as_asked(claim, d.workload, configuration(d, offer))
 
 
 def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, bool]:

@@ -253,6 +253,8 @@ CHECKS: Final[Mapping[str, Rule]] = {
             "policy.max_tensor_parallel",
             "policy.max_pipeline_parallel",
             "policy.unmeasured_performance",
+            "workloads[].speculation",
+            "workloads[].alternatives[].speculation",
         ),
     ),
     "totals": Rule(

@@ -162,8 +162,8 @@ def _running_today(policy: Policy, choice: WorkloadOptions, rows: Ints) -> Flags
 
 def _is_it(item: InForce, choice: WorkloadOptions, row: int) -> bool:
     c = choice.configurations[row]
-    ours = (choice.workload.name, c.model, c.gpu, c.engine, c.precision, c.kv_precision)
-    theirs = (item.workload, item.model, item.gpu, item.engine, item.precision, item.kv_precision)
+    ours = (choice.workload.name, c.model, c.gpu, c.engine, c.precision, c.kv_precision, c.speculation)
+    theirs = (item.workload, item.model, item.gpu, item.engine, item.precision, item.kv_precision, item.speculation)
     layout = (c.tensor_parallel, c.pipeline_parallel) == (item.tensor_parallel, item.pipeline_parallel)
     return ours == theirs and layout
 

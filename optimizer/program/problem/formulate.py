@@ -282,7 +282,8 @@ def _kept(choice: WorkloadOptions, configuration: int) -> str:
 
 def _layout(choice: WorkloadOptions, configuration: int) -> str:
     c = choice.configurations[configuration]
-    return f"tp{c.tensor_parallel}pp{c.pipeline_parallel}|{c.engine}|{c.precision}|{c.kv_precision}"
+    draft = f"|{c.speculation}" if c.speculation else ""
+    return f"tp{c.tensor_parallel}pp{c.pipeline_parallel}|{c.engine}|{c.precision}|{c.kv_precision}{draft}"
 
 
 def _limits(scenario: Scenario, market: Market, used: Ints, stopped_anyway: int) -> Limits:

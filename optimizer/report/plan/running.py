@@ -100,5 +100,6 @@ def by_request(item: Hosted, latencies: int) -> tuple[str, ...]:
 
 
 def precisions_of(d: Deployment) -> str:
-    """Of the weights, and of the KV cache where that is not in 16 bits."""
-    return d.precision if d.kv_precision in SIXTEEN_BIT else f"{d.precision}, KV {d.kv_precision}"
+    """Of the weights, of the KV cache where that is not in 16 bits, and what is drafted."""
+    cache = () if d.kv_precision in SIXTEEN_BIT else (f"KV {d.kv_precision}",)
+    return ", ".join((d.precision, *cache, *filter(None, (d.speculation,))))

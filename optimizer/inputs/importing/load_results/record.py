@@ -14,7 +14,7 @@ STATISTICS: Final = ("mean", "p50", "p90", "p95", "p99")
 
 FACTS: Final = (
     *("model", "engine", "engine_version", "gpu", "num_gpus", "tp", "pp", "ep", "dp"),
-    *("weight_precision", "kv_precision"),
+    *("weight_precision", "kv_precision", "speculation"),
 )
 """What was measured. A label of the same name (`--metadata tp=2`, `--label tp=2`) says it where a tool does not."""
 
@@ -101,6 +101,8 @@ class LoadResult:
         dp: Independent replicas, or ranks of data-parallel attention.
         weight_precision: As measurements name it: `bf16`, `fp8`, `int4`.
         kv_precision: Likewise.
+        speculation: The draft, `METHOD:TOKENS`, as a label says it.
+        accepted_tokens: That a step kept, its own among them.
         attention_dp: Whether the ranks of `dp` share one replica's attention and spread its experts.
         max_num_seqs: The engine's cap on concurrent sequences, where it was set.
         input_tokens: Mean of a request's prompt.
@@ -141,6 +143,8 @@ class LoadResult:
     dp: int | None = None
     weight_precision: str | None = None
     kv_precision: str | None = None
+    speculation: str | None = None
+    accepted_tokens: float | None = None
     attention_dp: bool | None = None
     max_num_seqs: int | None = None
     input_tokens: float | None = None

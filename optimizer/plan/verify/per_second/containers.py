@@ -10,9 +10,10 @@ from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.predict import operate
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.setup import gather
-from optimizer.performance.uncertainty.evidence import margins, not_measured
+from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.verify.claim import Claim, Findings
+from optimizer.plan.verify.drafts import drafts_asked_for, measured_as_asked
 from optimizer.plan.verify.per_second.bill import bill, of_request, usd_a_request, usd_a_second
 from optimizer.plan.verify.per_second.levels import levels
 from optimizer.plan.verify.per_second.running import (
@@ -80,6 +81,7 @@ def _may_serve(claim: Claim, c: Containers) -> Findings:
         ("KV precision", c.kv_precision, policy.kv_precisions),
     ):
         yield not names or name in names, f"{what} {name}"
+    yield drafts_asked_for(claim, c)
     for name in UNPLANNED:
         yield (
             getattr(policy, name) == getattr(ASKS_NOTHING, name),
@@ -121,15 +123,13 @@ def _serves_alone(claim: Claim, c: Containers) -> Findings:
 
 def _as_configured(claim: Claim, c: Containers) -> Findings:
     """Memory and evidence of a replica, which takes all of a container."""
-    use, policy = memory_use(gather(claim.catalogs, [configuration_of(c)])), claim.policy
+    use = memory_use(gather(claim.catalogs, [configuration_of(c)]))
     spans = c.tensor_parallel * c.pipeline_parallel
     yield spans == c.gpus_per_replica == 1, f"a replica spans {spans} of {c.gpus_per_replica} GPUs of a container"
     longest = max(item.longest_tokens for item in claim.classes(c.workload))
     fits = float(use.kv_capacity[0]) > 0 and longest <= claim.catalogs.model(c.model).max_context_tokens
     yield fits, f"{c.model} {c.precision} with {longest} tokens fits {c.gpu}"
-    missing = not_measured(claim.catalogs, configuration_of(c))
-    rejected = policy.unmeasured_performance == "reject" or "policy.unmeasured_performance" in claim.avoided
-    yield not missing or not rejected, f"{c.workload}: somebody measured {', '.join(missing) or c.gpu}"
+    yield measured_as_asked(claim, c.workload, configuration_of(c))
 
 
 def _on_terms(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:

@@ -23,7 +23,7 @@ from optimizer.performance.physics.setup import Configuration, gather
 from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.verify.bounds import at_bound
-from optimizer.plan.verify.claim import Claim
+from optimizer.plan.verify.claim import Claim, with_draft
 
 LONG = 600.0
 """Expected holders from which a container never comes to a stop."""
@@ -44,10 +44,11 @@ def hours_in(entry: ContainerHours) -> list[int]:
 
 def configuration_of(c: Containers) -> Configuration:
     """What a container runs."""
-    return Configuration(
+    plain = Configuration(
         *(c.engine, c.model, c.gpu, c.precision, c.kv_precision),
         *(c.tensor_parallel, c.pipeline_parallel, "none", None),
     )
+    return with_draft(plain, c)
 
 
 def start_seconds(claim: Claim, c: Containers) -> float:

@@ -11,8 +11,8 @@ from optimizer.inputs.importing.load_results.record import Flaw, LoadResult
 KEYS: Final = frozenset({"server_info", "tag"})
 
 DRAFTED: Final = Flaw(
-    "answers were drafted and checked (its accept_length says so), which measures another configuration",
-    "measure without speculative decoding",
+    "answers were drafted and checked (its accept_length says so), and it does not say how",
+    "tag the run with speculation=METHOD:TOKENS, or measure without speculative decoding",
 )
 
 PRECISIONS: Final[Mapping[str, str]] = {
@@ -59,6 +59,7 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
     # of another engine's server the client knows how it spoke to it, and its user what it was
     own = engine if engine.get("engine") == "sglang" else {}
     facts = engine | labelled_facts(labels, fields) | said | own
+    unsaid = drafted and "speculation" not in facts
     yield LoadResult(
         file=fields.file,
         run=fields.run,
@@ -66,10 +67,11 @@ def read(fields: RunFields) -> Iterator[LoadResult]:
         tool="sglang",
         attention_dp=server.flag("enable_dp_attention"),
         max_num_seqs=server.count("max_running_requests", least=1),
+        accepted_tokens=drafted,
         metadata=labels,
         goodput=goodput_of(fields, limits),
         **facts,
-        **{**figures, "flaws": (*figures["flaws"], *((DRAFTED,) if drafted else ()))},
+        **{**figures, "flaws": (*figures["flaws"], *((DRAFTED,) if unsaid else ()))},
     )
 
 
