@@ -17,6 +17,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.restating import with_accepted
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import opportunities
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.report import PlanReport
@@ -187,3 +188,19 @@ def test_a_draft_that_nobody_named_is_asked_for(report: PlanReport, catalogs: Ca
 def test_a_deployment_without_a_draft_has_no_such_fields(report: PlanReport) -> None:
     plain = report.deployments[0].model_copy(update={"speculation": "", "accepted_tokens": None})
     assert not {"speculation", "accepted_tokens"} & Deployment.model_validate(plain).model_dump().keys()
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered"),
+    [
+        (question(), ["with drafts (eagle3:1, eagle3:3)"]),
+        (question(EAGLE), []),
+        (question(unmeasured_performance="reject"), []),
+    ],
+)
+def test_drafts_that_were_counted_are_told_to_who_names_none(
+    asked: Scenario, offered: list[str], catalogs: Catalogs
+) -> None:
+    """Beside the plan stands what they would save."""
+    beside = opportunities(Inquiry.of(asked, catalogs))
+    assert [each.change for each in beside if each.kind == "speculation"] == offered

@@ -154,6 +154,18 @@ class Draft(Strict):
         return f"{self.method}:{self.draft_tokens}"
 
 
+def counted_drafts(rows: Iterable[Acceptance], model: str, most_tokens: int) -> tuple[Draft, ...]:
+    """The drafts of a model, by its id, of which somebody counted what a step keeps, up to so many tokens."""
+    kinds: dict[tuple[DraftMethod, int], list[Acceptance]] = {}
+    for row in rows:
+        if row.model == model and row.draft_tokens <= most_tokens:
+            kinds.setdefault((row.method, row.draft_tokens), []).append(row)
+    return tuple(
+        Draft(method=method, draft_tokens=tokens, accepted_tokens=kept_tokens(kinds[method, tokens]))
+        for method, tokens in sorted(kinds)
+    )
+
+
 def kept_tokens(rows: Iterable[Acceptance]) -> float:
     """What counts of one kind say together: their median."""
     return round(median(row.accepted_tokens for row in rows), 2)

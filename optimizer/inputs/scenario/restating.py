@@ -6,7 +6,7 @@ from typing import Any, Final
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
-from optimizer.inputs.catalog.engines import Draft, kept_tokens
+from optimizer.inputs.catalog.engines import Draft, counted_drafts
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_RATE
@@ -93,11 +93,10 @@ def with_accepted(scenario: Scenario, catalogs: Catalogs) -> Scenario:
 
 def _accepted(draft: Draft, model: str, catalogs: Catalogs) -> Draft:
     """As the scenario says it, else as it was counted of the model, whatever was written."""
-    own = (catalogs.model(model).id, draft.method, draft.draft_tokens)
-    rows = [row for row in catalogs.acceptance if (row.model, row.method, row.draft_tokens) == own]
-    if draft.accepted_tokens is not None or not rows:
+    if draft.accepted_tokens is not None:
         return draft
-    return draft.model_copy(update={"accepted_tokens": kept_tokens(rows)})
+    counted = counted_drafts(catalogs.acceptance, catalogs.model(model).id, draft.draft_tokens)
+    return next((each for each in counted if each.name == draft.name), draft)
 
 
 def is_known(model: str, catalogs: Catalogs) -> bool:

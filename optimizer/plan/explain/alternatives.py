@@ -11,6 +11,7 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import exactly
+from optimizer.inputs.catalog.engines import counted_drafts
 from optimizer.inputs.catalog.kinds import OWNED, SellerKind
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
@@ -32,6 +33,8 @@ from optimizer.plan.record.fleet import PlannedFleet
 LARGE_MODEL_PARAMS_B = 34.0
 """Where the rule of thumb stops trusting one mid-range GPU."""
 FAST_TTFT_MS = 100.0
+FEW_DRAFTED = 3
+"""Tokens of a draft up to which it is asked for beside a plan: longer ones rarely pay where several requests run."""
 
 _WHAT_RUNS = attrgetter("engine", "model", "gpu", "precision", "tensor_parallel", "pipeline_parallel")
 
@@ -103,8 +106,31 @@ def opportunities(inquiry: Inquiry) -> Iterator[SideQuestion]:
     if SPEED in inquiry.avoided or policy.unmeasured_performance == "reject":
         bolder = replace(inquiry, options=tuple(letting_in(choice, "measured") for choice in inquiry.options))
         yield SideQuestion("unmeasured", "on speeds that nobody measured", lambda: bolder, admits_more=True)
+    yield from _with_drafts(inquiry)
     for kind, words, changes in asked:
         yield SideQuestion(kind, f"with {words}", partial(inquiry.under_policy, **changes), admits_more=True)
+
+
+def _with_drafts(inquiry: Inquiry) -> Iterator[SideQuestion]:
+    """Speculative decoding where the scenario names none and somebody counted what it keeps of the model."""
+    catalogs, scenario = inquiry.catalogs, inquiry.scenario
+    if scenario.policy.unmeasured_performance == "reject":
+        return
+    counted = [
+        workload.speculation or counted_drafts(catalogs.acceptance, catalogs.model(workload.model).id, FEW_DRAFTED)
+        for workload in scenario.workloads
+    ]
+    new = dict.fromkeys(
+        draft.name
+        for workload, drafts in zip(scenario.workloads, counted, strict=True)
+        for draft in drafts
+        if not workload.speculation
+    )
+    if new:
+        pairs = zip(scenario.workloads, counted, strict=True)
+        workloads = tuple(each.model_copy(update={"speculation": drafts}) for each, drafts in pairs)
+        drafting = partial(inquiry.changed, scenario.model_copy(update={"workloads": workloads}))
+        yield SideQuestion("speculation", f"with drafts ({', '.join(new)})", drafting, admits_more=True)
 
 
 def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Iterator[Alternative]:

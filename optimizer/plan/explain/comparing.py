@@ -31,6 +31,7 @@ ASKED_FIRST: Final = (
     "commitment",
     "sellers",
     "unmeasured",
+    "speculation",
     "availability",
 )
 """Kinds of questions that the first page answers, in the order in which they are missed where time is short."""

@@ -22,7 +22,7 @@ BEARINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "safer": ("measured", "availability", "provider"),
     "wider": ("sellers", "commitment", "spot", "consumer_gpus", "seed", "countries", "regions"),
     "hosted": ("hosted_api",),
-    "bolder": ("confidence", "unmeasured", "availability", UNKNOWN_QUALITY),
+    "bolder": ("confidence", "unmeasured", "speculation", "availability", UNKNOWN_QUALITY),
 }
 """What other plans are to the chosen one, by their kind; kinds not named here wait for the long form. One that can be
 two is bolder where it saves: a loss that need not be survived."""
