@@ -37,6 +37,8 @@ def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
         "evidence",
         "interval_half_width",
         "interval_drafted",
+        "interval_apart",
+        "apart_measured",
         "interval_unseen",
         "interval_low_share",
         "interval_tail",

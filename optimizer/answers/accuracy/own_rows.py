@@ -30,6 +30,7 @@ CLOCK: Final = "request_rate"
 AS_OFFERED: Final = "what arrives by the clock is served as it arrives"
 QUEUE: Final = "more arrives than is served, so that its latencies are those of a queue that grows"
 DRAFTED: Final = "of speculative decoding it does not say accepted_tokens, what a step kept of its draft"
+APART: Final = "prefill and decode apart: no plan has such, and it says nothing of replicas that do both"
 NOTHING: Final = "no TPOT, TTFT or throughput that may be used"
 
 
@@ -129,7 +130,8 @@ def _left_out(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> Names:
     nothing = ~np.isfinite(np.stack([seen[metric] for metric in METRICS])).any(axis=0)
     above = _above_capacity(frame, table, deliver(found).utilization)
     drafted = (found.setup.layout.draft_tokens > 0) & np.isnan(_numbers(frame, "accepted_tokens"))
-    return np.select([drafted, above, nothing], [DRAFTED, QUEUE, NOTHING], "").astype(object)
+    why = {APART: found.apart, DRAFTED: drafted, QUEUE: above, NOTHING: nothing}
+    return np.select(list(why.values()), list(why), "").astype(object)
 
 
 def _above_capacity(frame: pd.DataFrame, table: DeploymentTable, utilization: Floats) -> Flags:

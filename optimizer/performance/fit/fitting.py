@@ -180,7 +180,7 @@ def problem(
     found, rows = deployments(table, catalogs)
     measured = np.log(np.stack([observed(frame)[metric] for metric in METRICS]))[:, rows]
     if found is not None and not drafts:
-        measured = np.where(found.setup.layout.draft_tokens > 0, np.nan, measured)
+        measured = np.where(found.aside, np.nan, measured)
     if found is None or not np.isfinite(measured).any():
         reasons = sorted({str(text) for text in table.problem if text}) or ["no usable figure"]
         raise InputError(Finding("measurements", 0, "", f"no row can be used: {reason}") for reason in reasons[:10])

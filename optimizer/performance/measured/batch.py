@@ -31,7 +31,15 @@ from optimizer.performance.uncertainty.evidence import (
     unseen,
     with_everywhere,
 )
-from optimizer.performance.uncertainty.intervals import COVERAGE, DRAFTED, REPEAT_NOISE, bounds, half_width, load_class
+from optimizer.performance.uncertainty.intervals import (
+    APART,
+    COVERAGE,
+    DRAFTED,
+    REPEAT_NOISE,
+    bounds,
+    half_width,
+    load_class,
+)
 
 PREDICTIONS = {
     "pred_ttft_ms_mean": "ttft",
@@ -100,15 +108,15 @@ def _predicted(
 ) -> dict[str, Names]:
     """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
     calibration = calibration_of(catalogs)
-    # nothing with a draft is among the measurements that constants and widths come from
-    drafted = found.setup.layout.draft_tokens > 0
-    missing = _missing(table, rows, catalogs, foreign=foreign, drafted=drafted)
+    # neither is among the measurements that constants and widths come from
+    aside = {DRAFTED: found.setup.layout.draft_tokens > 0, APART: found.apart}
+    missing = with_everywhere(_missing(table, rows, catalogs, foreign=foreign), **aside)
     own = OwnPredictions.of(table, rows, catalogs)
     seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
     unheard_of = _unheard_of(table, rows, catalogs)
-    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration) | unheard_of | drafted
+    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration) | unheard_of | found.aside
     source = np.where(guessed, "estimated", "calibrated").astype(object)
-    known = (own.measured if seen is None else seen.rows | own.measured) & ~drafted
+    known = (own.measured if seen is None else seen.rows | own.measured) & ~found.aside
     columns: dict[str, Names] = {"pred_source": np.where(known, "measured", source)}
     table.remark(table.column(rows, unheard_of, False), UNHEARD_OF)
     table.remark(table.column(rows, _too_long(found), False), TOO_LONG)
@@ -197,11 +205,11 @@ def _values(
     return columns, loads, served.utilization
 
 
-def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, foreign: bool, drafted: Flags) -> Missing:
+def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, foreign: bool) -> Missing:
     """What nobody measured about each predictable row, and whether its settings are somebody else's."""
     names = {name: table.names[name][rows] for name in PAIRED}
     slow = host_linked(catalogs, names["gpu"], table.layout["tp"][rows])
-    everywhere = {HOST_LINK: slow, AUTHOR: np.full(len(rows), foreign), DRAFTED: drafted}
+    everywhere = {HOST_LINK: slow, AUTHOR: np.full(len(rows), foreign)}
     return with_everywhere(unseen(catalogs, named_pairs(catalogs, **names)), **everywhere)
 
 

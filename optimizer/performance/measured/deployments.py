@@ -5,8 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.measured.apart import (
+    Prompts,
+    closed_loop_apart,
+    is_apart,
+    open_loop_apart,
+    prefill_columns,
+    read_apart,
+)
 from optimizer.performance.measured.layout import assign_layout
 from optimizer.performance.measured.loads import Delivered, closed_loop, offline, open_loop, static_batch
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, given_or
@@ -33,6 +41,8 @@ class Deployments(RowArrays):
         value: Load of one replica: clients, requests/s, requests or batch; NaN where not given.
         requests: Requests that one replica gets in all, NaN where not given.
         replicas: Replicas at work, (n,).
+        prefill_share: Workers that read prompts for each of these, (n,); NaN where the same replica does.
+        prefill: One such worker of each; None where no row has any.
     """
 
     setup: Setup
@@ -41,20 +51,38 @@ class Deployments(RowArrays):
     value: Floats
     requests: Floats
     replicas: Floats
+    prefill_share: Floats
+    prefill: Setup | None
+
+    @property
+    def apart(self) -> Flags:
+        """Whether prompts are read by workers of their own, (n,)."""
+        return ~np.isnan(self.prefill_share)
+
+    @property
+    def aside(self) -> Flags:
+        """Whether what is measured says nothing of other constants: steps with a draft, or pools apart, (n,)."""
+        drafted: Flags = self.setup.layout.draft_tokens > 0
+        return drafted | self.apart
 
     def with_values(self, values: Floats) -> "Deployments":
         """The same deployments under other calibration values."""
-        return replace(self, setup=self.setup.with_values(values))
+        prefill = self.prefill and self.prefill.with_values(values)
+        return replace(self, setup=self.setup.with_values(values), prefill=prefill)
 
 
 def deployments(table: DeploymentTable, catalogs: Catalogs) -> tuple[Deployments | None, Ints]:
     """The predictable rows of a table and their positions in it, None when there is none; misfits are refused."""
     read_speculation(table, catalogs)
+    read_apart(table, catalogs)
     _settle_layout(table, catalogs)
     rows = table.sound_rows()
     if not len(rows):
         return None, rows
-    found = _under_load(table, gather_columns(catalogs, columns_of(table, rows)), rows)
+    columns = columns_of(table, rows)
+    apart = is_apart(table)[rows].any()
+    prefill = gather_columns(catalogs, prefill_columns(table, columns, rows)) if apart else None
+    found = _under_load(table, gather_columns(catalogs, columns), prefill, rows)
     refuse_misfits(table, found, rows)
     fits = table.problem[rows] == ""
     return (found.take(np.flatnonzero(fits)) if fits.any() else None), rows[fits]
@@ -107,7 +135,7 @@ def columns_of(table: DeploymentTable, rows: Ints) -> Columns:
     }
 
 
-def _under_load(table: DeploymentTable, setup: Setup, rows: Ints) -> Deployments:
+def _under_load(table: DeploymentTable, setup: Setup, prefill: Setup | None, rows: Ints) -> Deployments:
     """Spread a deployment's load over its replicas; fewer requests than replicas leave the rest idle."""
     numbers = {name: column[rows] for name, column in table.numbers.items()}
     load = pd.Index(LOADS).get_indexer(pd.Index(table.names["load_type"][rows]))
@@ -122,7 +150,8 @@ def _under_load(table: DeploymentTable, setup: Setup, rows: Ints) -> Deployments
         share=np.ones((len(rows), 1)),
         arrivals=ArrivalVariation(given_or(numbers["arrival_cv2"], 1.0), np.where(counted, np.inf, value)),
     )
-    return Deployments(setup, demand, load, value / busy, numbers["num_requests"] / busy, busy)
+    prefill_share = numbers["prefill_workers"] / busy
+    return Deployments(setup, demand, load, value / busy, numbers["num_requests"] / busy, busy, prefill_share, prefill)
 
 
 def refuse_misfits(table: DeploymentTable, found: Deployments, rows: Ints) -> None:
@@ -130,9 +159,13 @@ def refuse_misfits(table: DeploymentTable, found: Deployments, rows: Ints) -> No
     setup, memory = found.setup, memory_use(found.setup)
     one = kv_bytes_per_sequence(setup, found.demand.length(np.ones(setup.rows)))[:, 0]
     several = (setup.layout.tensor_parallel > 1) | (setup.layout.pipeline_parallel > 1)
+    prompts = memory if found.prefill is None else memory_use(found.prefill)
     misfits = {
         "this precision has no kernels on this GPU": setup.hardware.kernel_support == 0,
-        "does not fit: weights and working space exceed the GPU's memory": memory.kv_capacity <= 0,
+        "does not fit: weights and working space exceed the GPU's memory": np.minimum(
+            memory.kv_capacity, prompts.kv_capacity
+        )
+        <= 0,
         "does not fit: not even one request fits in the KV cache": one > memory.kv_capacity,
         "no figure for the link between these GPUs": several & np.isnan(setup.interconnect.bandwidth),
     }
@@ -143,21 +176,29 @@ def refuse_misfits(table: DeploymentTable, found: Deployments, rows: Ints) -> No
 def deliver(found: Deployments) -> Delivered:
     """What one replica of each row delivers, each under its own kind of load."""
     delivered = np.full((len(Delivered._fields), found.setup.rows), np.nan)
-    for load in np.unique(found.load):
-        rows = np.flatnonzero(found.load == load)
+    ways = Categorical.joined(Categorical.of(found.load), Categorical.of(found.apart))
+    for way, (load, _) in enumerate(ways.categories):
+        rows = np.flatnonzero(ways.codes == way)
         part = found.take(rows)
         delivered[:, rows] = _loaded(LOADS[load], replica_model(part.setup, part.demand), part)
     return Delivered(*delivered)
 
 
 def _loaded(load: str, replica: ReplicaModel, part: Deployments) -> Delivered:
-    constants = part.setup.constants
+    constants, prompts = part.setup.constants, None
+    if part.prefill is not None and part.apart.any():
+        prompts = Prompts.of(part.prefill, part.demand, part.prefill_share)
     if load == "concurrency":
         # no client without a request
         clients = np.maximum(np.fmin(part.value, part.requests), 1.0)
         usual = np.minimum(clients * constants["requests_per_client"], constants["requests_per_run"])
         sent = np.maximum(given_or(part.requests, np.inf), clients)
+        if prompts is not None:
+            run = np.where(np.isfinite(sent), sent, np.maximum(usual, clients))
+            return closed_loop_apart(replica, prompts, clients, clients / run)
         return closed_loop(replica, clients, sent, np.maximum(usual, clients))
+    if load == "request_rate" and prompts is not None:
+        return open_loop_apart(replica, prompts, part.value)
     if load == "request_rate":
         return open_loop(replica, part.value, given_or(part.requests, np.inf))
     if load == "static_batch":

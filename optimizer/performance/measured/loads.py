@@ -81,7 +81,7 @@ def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats, usual_
         for name in ("p95", "p99")
     )
     tpot_p95 = _late_tokens(replica, resident, of_others, cycle)
-    return Delivered(mean, median, p95, p99, cycle.tpot, tpot_p95, rate, _by_no_clock(clients))
+    return Delivered(mean, median, p95, p99, cycle.tpot, tpot_p95, rate, by_no_clock(clients))
 
 
 class _PromptsOfOthers(NamedTuple):
@@ -180,12 +180,12 @@ def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
     return _Cycle(prefill, first_token, tpot, total, decoding)
 
 
-def _tail(name: str) -> float:
+def tail_of(name: str) -> float:
     """A percentile of an exponential wait, in means."""
     return -math.log1p(-QUANTILES[name])
 
 
-def _by_no_clock(like: Floats) -> Floats:
+def by_no_clock(like: Floats) -> Floats:
     """The utilization of loads that adapt to the replica."""
     return np.full_like(like, np.nan)
 
@@ -217,7 +217,7 @@ def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> De
     # the longest line of a run, as many standard deviations of a random walk
     mean, median, p95, p99 = (
         (start + np.minimum(point.ttft_s[name][:, 0] - start, longest * np.sqrt(sent) / full)) / faster
-        for name, longest in (("mean", 1.0), ("p50", 1.0), ("p95", _tail("p95")), ("p99", _tail("p99")))
+        for name, longest in (("mean", 1.0), ("p50", 1.0), ("p95", tail_of("p95")), ("p99", tail_of("p99")))
     )
     finished = np.where(running < high, point.rate_per_s * faster, full)
     delivered = np.minimum(np.minimum(finished, full), rate_per_s)
@@ -247,7 +247,7 @@ def static_batch(replica: ReplicaModel, batch: Floats) -> Delivered:
     # each wave begins when the one before it has ended
     median, p95, p99 = (start + np.floor(QUANTILES[name] * waves) * wave for name in ("p50", "p95", "p99"))
     mean = start + (waves - 1) / 2 * wave
-    return Delivered(mean, median, p95, p99, step, step, batch / (wave * waves), _by_no_clock(batch))
+    return Delivered(mean, median, p95, p99, step, step, batch / (wave * waves), by_no_clock(batch))
 
 
 def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
@@ -269,7 +269,7 @@ def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
     line = _LineOfAll(at_once / requests, prompts, np.maximum(all_begun, prompts))
     median, p95, p99 = (first + line.waited(QUANTILES[name]) for name in ("p50", "p95", "p99"))
     tpot = point.tpot_s
-    return Delivered(first + line.mean, median, p95, p99, tpot["mean"], tpot["p95"], rate, _by_no_clock(rate))
+    return Delivered(first + line.mean, median, p95, p99, tpot["mean"], tpot["p95"], rate, by_no_clock(rate))
 
 
 class _LineOfAll(NamedTuple):

@@ -25,9 +25,18 @@ REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "l
 LENGTHS: Final = ("input_tokens", "output_tokens")
 _FLAGS: Final = ("max_num_seqs", "attention_dp", "admission_interval_steps", "draft_tokens")
 """What a server was started with; 0 leaves the engine's default in place."""
-_MAY_BE_ZERO: Final = ("num_requests", "cached_input_share", *_FLAGS)
+APART: Final = tuple(f"{pool}_{what}" for pool in ("prefill", "decode") for what in ("workers", "tp", "ep", "dp_attn"))
+"""Of deployments that read prompts and write answers on workers of their own."""
+_MAY_BE_ZERO: Final = (
+    "num_requests",
+    "cached_input_share",
+    *_FLAGS,
+    *(name for name in APART if name[-2:] in ("ep", "tn")),
+)
 _DEGREES: Final = ("num_gpus", "tp", "pp", "dp", "ep")
-_OPTIONAL_NUMBERS: Final = (*_DEGREES, "load_value", "arrival_cv2", "memory_share", "accepted_tokens", *_MAY_BE_ZERO)
+_OPTIONAL_NUMBERS: Final = tuple(
+    dict.fromkeys((*_DEGREES, *APART, "load_value", "arrival_cv2", "memory_share", "accepted_tokens", *_MAY_BE_ZERO))
+)
 _SHARES: Final = ("memory_share", "cached_input_share")
 """Of the GPU's memory that the engine may take, and of the prompt that is already in the cache."""
 _MISSING: Final = ("nan", "none", "<na>")

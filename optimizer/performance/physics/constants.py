@@ -85,6 +85,8 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "prefill_load_limit": ((),),
     "capacity_deviation": ((),),
     "draft_step_share": ((),),
+    "hand_over_s": ((),),
+    "hand_over_bytes_per_s": ((),),
     "requests_per_client": ((),),
     "requests_per_run": ((),),
     "run_tail_lives": (("lengths",), ()),

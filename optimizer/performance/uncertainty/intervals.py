@@ -24,7 +24,9 @@ from optimizer.performance.physics.constants import Calibration, group_name
 HALF_WIDTH: Final = "interval_half_width"
 UNSEEN: Final = "interval_unseen"
 DRAFTED: Final = "interval_drafted"
-"""By metric, how much wider for steps that verify a draft, which no fit has seen; also the name of such rows."""
+APART: Final = "interval_apart"
+"""By metric, how much wider for steps that verify a draft, and where prompts are read on workers of their own, neither
+of which a fit has seen; also the names of such rows."""
 LOW: Final = "interval_low_share"
 HIGH: Final = "interval_high_share"
 PLANNING: Final = "planning_share"
@@ -97,7 +99,7 @@ def half_width(
         ]
         squared = np.where(guessed, classes.by_row(widest) ** 2, squared)
     for kind, rows in missing.items():
-        parameter, group = (DRAFTED, metric) if kind == DRAFTED else (UNSEEN, f"{metric}@{kind}")
+        parameter, group = (kind, metric) if kind in (DRAFTED, APART) else (UNSEEN, f"{metric}@{kind}")
         squared = squared + np.where(rows, calibration.lookup(parameter, group) ** 2, 0.0)
     return np.sqrt(squared)
 
