@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimizer.answers.planning import tried
+from optimizer.answers.planning import until_it_holds
 from optimizer.answers.planning.optimize import optimize, verified
 from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs
@@ -121,7 +121,7 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # simulated requests leave this plan undecided, and would lead to one of pools
-    monkeypatch.setattr(tried, "MOST_ROUNDS", 0)
+    monkeypatch.setattr(until_it_holds, "MOST_ROUNDS", 0)
     report = optimize(desk(16.0), catalogs)
     mixed = [d for d in report.deployments if d.pool == MIXED]
     assert [sum(item.share for item in d.classes) for d in mixed] == pytest.approx([1] * len(mixed))

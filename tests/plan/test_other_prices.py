@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from optimizer.answers.planning import tried
+from optimizer.answers.planning import until_it_holds
 from optimizer.answers.planning.optimize import optimize
 from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.inputs.catalog.records import Catalogs
@@ -85,9 +85,9 @@ def test_a_report_at_other_prices_is_the_one_from_nothing(few: Catalogs) -> None
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[int, int]]:
     """How often anything was predicted and simulated."""
     predicted, simulated = list[None](), list[None]()
-    evaluate, confirmed = predicting.evaluate, tried.confirmed
+    evaluate, confirmed = predicting.evaluate, until_it_holds.confirmed
     monkeypatch.setattr(predicting, "evaluate", lambda *given: predicted.append(None) or evaluate(*given))
-    monkeypatch.setattr(tried, "confirmed", lambda *given: simulated.append(None) or confirmed(*given))
+    monkeypatch.setattr(until_it_holds, "confirmed", lambda *given: simulated.append(None) or confirmed(*given))
     return lambda: (len(predicted), len(simulated))
 
 

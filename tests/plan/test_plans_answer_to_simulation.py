@@ -11,7 +11,7 @@ import pytest
 
 from optimizer import load_scenario, optimize
 from optimizer.answers.certificate import certificate_of, checks_of
-from optimizer.answers.planning import tried
+from optimizer.answers.planning import tried, until_it_holds
 from optimizer.answers.planning.optimize import verified
 from optimizer.answers.verify import agree
 from optimizer.base.clock import Clock, LimitReached
@@ -214,7 +214,7 @@ def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_pre
 def test_in_the_last_rounds_all_others_are_counted_on_for_less(
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tried, "ROUNDS_ALONE", 1)
+    monkeypatch.setattr(until_it_holds, "ROUNDS_ALONE", 1)
     found = without_a_reserve("chat-70b", catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
@@ -337,7 +337,7 @@ def test_a_search_cut_short_after_a_broken_promise_is_no_worse_than_the_plan_mad
         assert cut_short.solution.cost_usd_per_month is None
         return cut_short
 
-    monkeypatch.setattr(tried, "answered", in_no_time)
+    monkeypatch.setattr(until_it_holds, "answered", in_no_time)
     report = optimize(scenario, catalogs)
     assert (report.outcome, report.verification.passed) == ("feasible", True)
     assert report.simulation is not None

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from optimizer.answers.planning.tried import confirmed_answer, held_plan
+from optimizer.answers.planning.tried import confirmed_answer
+from optimizer.answers.planning.until_it_holds import held_plan
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario

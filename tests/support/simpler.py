@@ -15,7 +15,7 @@ SIMPLER: Final = {
             "input_tokens": 6000,
             "output_tokens": 350,
             "cached_input_share": 0.3,
-            "slo": {"ttft_ms": 2250, "tpot_ms": 45},
+            "slo": {"ttft_ms": 2300, "tpot_ms": 45},
             "min_quality": 0.98,
         }
     ],

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from optimizer.answers.planning.tried import MOST_ROUNDS
+from optimizer.answers.planning.until_it_holds import MOST_ROUNDS
 from optimizer.inputs.scenario.policy import InForce
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.origin import PlanInputs

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
+from optimizer.answers.planning.until_it_holds import MOST_ROUNDS, counted_on_for_less
 from optimizer.base.clock import Limit, until_limit
 from optimizer.base.model import Strict
 from optimizer.plan.explain.pricing import Crossing, crossing
+from optimizer.plan.explain.ways_out import NONE_HOLDS
 from optimizer.plan.question.forcing import OF_OFFERS, Choice, offers_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.summary import summarized
@@ -22,6 +24,21 @@ WHOLE: Final = "it is the whole plan at the same cost"
 WHOLE_FIRST: Final = "it costs as much as the plan, with more to operate"
 AS_SIMPLE: Final = "it stands in a plan with no more to operate"
 """What a discount makes of a choice; where the whole of it needs the smaller one, plans as simple need the other."""
+NO_PRICE: Final = f"no price lets it in beside others, for {NONE_HOLDS}"
+
+
+class EntryPrices(NamedTuple):
+    """At which prices a choice becomes part of the plan.
+
+    Attributes:
+        found: The smallest discount first.
+        broken: What would be a price by formulas, in words, had it a plan that keeps its promises.
+        limit: What cut this short.
+    """
+
+    found: list["EntryPrice"]
+    broken: tuple[str, ...]
+    limit: Limit | None
 
 
 class EntryPrice(Strict):
@@ -34,27 +51,40 @@ class EntryPrice(Strict):
     text: str
 
 
-def entry_prices(
-    as_simple: Inquiry, choice: Choice, chosen: PlannedFleet, least: PlannedFleet
-) -> tuple[list[EntryPrice], Limit | None]:
-    """The discounts at which a choice becomes part of the plan, the smallest first; and the limit that cut this short.
+def entry_prices(as_simple: Inquiry, choice: Choice, chosen: PlannedFleet, least: PlannedFleet) -> EntryPrices:
+    """The discounts at which a choice becomes part of a plan that keeps its promises under simulated load.
 
     Args:
         as_simple: The question for plans as simple as the one that is shown.
         choice: What was proposed.
         chosen: The plan that is shown.
-        least: The cheapest plan on the choice alone.
+        least: The cheapest plan on the choice alone that keeps them.
     """
     met, limit = until_limit(_beside(as_simple, choice, chosen))
-    return _entries(met, chosen.monthly_cost_usd, least), limit
+    broken = (NO_PRICE,) if None in met else ()
+    return EntryPrices(_entries([each for each in met if each], chosen.monthly_cost_usd, least), broken, limit)
 
 
-def _beside(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet) -> Iterator[Crossing]:
-    """Cheaper until it stands in the plan beside others, where only offers were named."""
-    if not set(choice.given()) - {*OF_OFFERS}:
-        met = crossing(inquiry, chosen, offers_of(choice, inquiry.market), CHEAPEST)
-        if met is not None:
+def _beside(inquiry: Inquiry, choice: Choice, chosen: PlannedFleet) -> Iterator[Crossing | None]:
+    """Cheaper until it stands in the plan beside others, where only offers were named; None where none holds.
+
+    Where the plan at that price breaks a promise its replicas are counted on for less, and the price is another.
+    """
+    if set(choice.given()) - {*OF_OFFERS}:
+        return
+    moved = offers_of(choice, inquiry.market)
+    for _ in range(MOST_ROUNDS):
+        met = crossing(inquiry, chosen, moved, CHEAPEST)
+        if met is None:
+            return
+        lowered = counted_on_for_less(inquiry, met.answer)
+        if lowered is None:
+            break
+        if not lowered:
             yield met
+            return
+        inquiry = inquiry.with_lowered(lowered)
+    yield None
 
 
 def _entries(beside: Sequence[Crossing], chosen_usd: Decimal, least: PlannedFleet) -> list[EntryPrice]:

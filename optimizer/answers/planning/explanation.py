@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from optimizer.answers.planning.tried import held_plan
+from optimizer.answers.planning.until_it_holds import held_plan
 from optimizer.base.clock import Limit, LimitReached, until_limit
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.scenario.scenario import Scenario

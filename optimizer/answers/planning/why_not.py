@@ -2,11 +2,16 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, Literal
+
+from pydantic import Field
 
 from optimizer.answers.planning.entry_price import EntryPrice, entry_prices
 from optimizer.answers.planning.plan_shown import PlanShown, bought
+from optimizer.answers.planning.proposal import HeldProposal, held_proposal
 from optimizer.answers.planning.tried import confirmed_answer
+from optimizer.answers.planning.until_it_holds import held_plan
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory
@@ -19,13 +24,12 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.pricing import SAME_COST
-from optimizer.plan.explain.ways_out import WayOut, alone, relaxation, together
+from optimizer.plan.explain.ways_out import BROKEN, WayOut, alone, held_ways, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
-from optimizer.plan.readback.readback import read_back
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
 from optimizer.plan.record.fields import Figure, Usd
@@ -38,6 +42,7 @@ SHARE_OF_EACH_PLAN: Final = 0.4
 WHY_NOT_PHASES: Final = ("predicting", "solving", "comparing")
 SHORTFALLS: Final = frozenset(item.requirement for item in CRITERIA.values() if not item.predicted)
 """Requirements that decide which candidates and offers there are: failing them is told as a shortfall."""
+NOT_ADMITTED: Final = f"lifting what bars it: {BROKEN}"
 
 
 WhyNotVerdict = Literal["chosen", "as_cheap", "cheaper", "dearer", "fails", "not_offered", "only_this"]
@@ -70,6 +75,8 @@ class WhyNot(Strict):
     admitted_summary: str
     relaxations: list[Relaxation]
     entries: list[EntryPrice]
+    broken_ways: tuple[str, ...] = Field(default=(), exclude_if=().__eq__)
+    """What would help by formulas, in words, had it a plan that keeps every promise under simulated load."""
     not_worked_out: list[str]
     """What of all this was left out because the time limit or the work limit was reached, in words."""
 
@@ -125,17 +132,16 @@ def why_not(
     if proposal is None:
         return _not_to_be_had(inquiry, choice, chosen)
     alone = solved(proposal)
-    proposed = bought(alone)
     inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
-    if proposed is None:
+    if bought(alone) is None:
         return _failing(inquiry, choice, chosen, proposal)
+    stands = held_proposal(proposal, alone)
+    if stands.broken:
+        return _failing(inquiry, choice, chosen, proposal, stands.broken)
     if chosen is None:
-        summary = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month, {summarized(proposed)}"
-        return _told(inquiry, choice, None, proposed, summary=summary, verdict="only_this")
-    least = proposed if alone.cheapest is None else read_back(alone.cheapest)
-    # of plans on it the simplest, unless only a less simple one is cheaper than the plan
-    proposed = least if least.monthly_cost_usd < chosen.usd else proposed
-    return _compared(inquiry.as_simple_as(answer.complexity), choice, chosen, proposed, least)
+        summary = f"{choice.words()}: ${stands.plan.monthly_cost_usd:,.2f} a month, {summarized(stands.plan)}"
+        return _told(inquiry, choice, None, stands.plan, summary=summary, verdict="only_this", left_out=stands.left_out)
+    return _compared(inquiry.as_simple_as(answer.complexity), choice, chosen, stands)
 
 
 def _already(inquiry: Inquiry, choice: Choice, chosen: PlanShown) -> WhyNot:
@@ -145,39 +151,31 @@ def _already(inquiry: Inquiry, choice: Choice, chosen: PlanShown) -> WhyNot:
     return _told(inquiry, choice, chosen, chosen.plan, summary=text, verdict="chosen")
 
 
-def _compared(
-    as_simple: Inquiry, choice: Choice, chosen: PlanShown, proposed: PlannedFleet, least: PlannedFleet
-) -> WhyNot:
+def _compared(as_simple: Inquiry, choice: Choice, chosen: PlanShown, stands: HeldProposal) -> WhyNot:
     """Both plans stand: the difference, what makes it, and the price that closes it.
 
     Args:
         as_simple: The question for plans as simple as the one that is shown.
         choice: What was proposed.
         chosen: The plan that is shown.
-        proposed: The plan on the choice alone.
-        least: The cheapest one on it, which may be less simple.
+        stands: The plans on the choice alone.
     """
+    # of plans on it the simplest, unless only a less simple one is cheaper than the plan
+    proposed = stands.least if stands.least.monthly_cost_usd < chosen.usd else stands.plan
+    told = partial(_told, as_simple, choice, chosen, proposed)
     difference = proposed.monthly_cost_usd - chosen.usd
     percent = difference / chosen.usd * 100
     cost, plan = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month", summarized(proposed)
     if abs(difference) <= SAME_COST:
         text = f"{cost}, as cheap as {chosen.words}: {plan}"
-        return _told(as_simple, choice, chosen, proposed, summary=text, verdict="as_cheap")
+        return told(summary=text, verdict="as_cheap", left_out=stands.left_out)
     if difference < 0:
         text = f"{cost}, ${-difference:,.2f} ({-percent:.1f} %) less than {chosen.words}: {plan}"
-        return _told(as_simple, choice, chosen, proposed, summary=text, verdict="cheaper")
+        return told(summary=text, verdict="cheaper", left_out=stands.left_out)
     text = f"{cost}, +${difference:,.2f} ({percent:+.1f} %) against {chosen.words}: {plan}"
-    entries, limit = entry_prices(as_simple, choice, chosen.plan, least)
-    return _told(
-        as_simple,
-        choice,
-        chosen,
-        proposed,
-        summary=text,
-        verdict="dearer",
-        entries=entries,
-        left_out=_left_out("the price at which it enters the plan", limit),
-    )
+    entries, broken, limit = entry_prices(as_simple, choice, chosen.plan, stands.least)
+    left_out = (*stands.left_out, *_left_out("the price at which it enters the plan", limit))
+    return told(summary=text, verdict="dearer", entries=entries, broken=broken, left_out=left_out)
 
 
 def _left_out(what: str, limit: Limit | None) -> list[str]:
@@ -189,17 +187,31 @@ def _covers_all(choice: Choice, chosen: PlannedFleet) -> bool:
     return not chosen.hosted and all(choice.covers(d, {*OF_OFFERS, *OF_CONFIGURATIONS}) for d in forced_on)
 
 
-def _failing(inquiry: Inquiry, choice: Choice, chosen: PlanShown | None, proposal: Inquiry) -> WhyNot:
-    """No plan on the choice: what its closest candidates fail, what admitting it would cost, what else helps."""
+def _failing(
+    inquiry: Inquiry, choice: Choice, chosen: PlanShown | None, proposal: Inquiry, broken: Sequence[str] = ()
+) -> WhyNot:
+    """No plan on the choice: what its closest candidates fail, what admitting it would cost, what else helps.
+
+    Args:
+        inquiry: The question as it is decided.
+        choice: What was proposed.
+        chosen: The plan that is shown; None where there is none.
+        proposal: The question on the choice alone.
+        broken: Fields of the promises that plans on it break under simulated load, where formulas keep all of them.
+    """
     failed = shortfalls(inquiry, choice)
     liftable = {item.criterion for item in failed} & {*MENDABLE, *(criterion.name for criterion in OFFER_CRITERIA)}
-    admitted, ended = until_limit(_admitted(inquiry, choice, liftable))
+    tried, ended = until_limit(_admitted(inquiry, choice, liftable))
+    admitted, not_admitted = [plan for plan in tried if plan], [NOT_ADMITTED for plan in tried if not plan]
     names = [item.requirement for item in failed if item.requirement]
-    ways, limit = until_limit(iter(()) if liftable else _ways(proposal, names))
+    found = _loosened(proposal, broken) if broken else _ways(proposal, names)
+    ways, no_ways, limit = held_ways(proposal, iter(()) if liftable else found, held_plan)
     left_out = [*_left_out("what it would cost if it were let in", ended), *_left_out("further ways out", limit)]
     named = [item.requirement or item.criterion.replace("_", " ") for item in failed]
     named = named or [item.field for way in ways for item, _ in way.changes]
     reason = f"it fails {', '.join(dict.fromkeys(named))}" if named else "no limit loosened alone gives it one"
+    if broken:
+        reason = f"every one that was found breaks {', '.join(broken)} when requests arrive one by one"
     # what is paid by its use is no part of a choice, whoever sells it
     machines = " on machines" if {"serverless", "per_second"} & set(inquiry.scenario.policy.hosting) else ""
     return _told(
@@ -212,16 +224,23 @@ def _failing(inquiry: Inquiry, choice: Choice, chosen: PlanShown | None, proposa
         failed=failed,
         admitted=admitted[0] if admitted else None,
         ways=[relaxation(way) for way in sorted(ways, key=lambda way: way.plan.monthly_cost_usd)],
+        broken=(*not_admitted, *no_ways),
         left_out=left_out,
     )
 
 
-def _admitted(inquiry: Inquiry, choice: Choice, lifted: Collection[str]) -> Iterator[PlannedFleet]:
-    """The plan on the choice where what bars it is lifted, if that alone helps."""
+def _admitted(inquiry: Inquiry, choice: Choice, lifted: Collection[str]) -> Iterator[PlannedFleet | None]:
+    """The plan on the choice where what bars it is lifted, if that alone helps; None where it breaks a promise then."""
     admitted = forced(inquiry, choice, lifted) if lifted else None
-    plan = None if admitted is None else bought(solved(admitted))
-    if plan is not None:
-        yield plan
+    answer = None if admitted is None else solved(admitted)
+    if admitted is not None and answer is not None and answer.solution.cost_usd_per_month is not None:
+        yield held_plan(admitted, answer)
+
+
+def _loosened(proposal: Inquiry, broken: Sequence[str]) -> Iterator[WayOut]:
+    """Each promise that plans on the choice break, loosened alone."""
+    items = [item for item in waivable(proposal.scenario) if item.field.startswith(tuple(broken))]
+    return (way for item in items for way in alone(proposal, item))
 
 
 def _ways(proposal: Inquiry, failed: Sequence[str]) -> Iterator[WayOut]:
@@ -272,6 +291,7 @@ def _told(
     failed: Sequence[Shortfall] = (),
     admitted: PlannedFleet | None = None,
     ways: Sequence[Relaxation] = (),
+    broken: Sequence[str] = (),
     left_out: Sequence[str] = (),
 ) -> WhyNot:
     beside = chosen.plan.deployments if chosen and proposed and verdict != "chosen" else None
@@ -293,5 +313,6 @@ def _told(
         admitted_summary=summarized(admitted) if admitted else "",
         relaxations=list(ways),
         entries=list(entries),
+        broken_ways=tuple(broken),
         not_worked_out=list(left_out),
     )

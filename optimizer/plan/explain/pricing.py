@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import LimitReached
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.fleet import Outline
@@ -25,13 +26,18 @@ class Crossing:
 
     Attributes:
         factor: On the prices that are moved; at it both plans cost the same.
-        plan: The plan beyond, at the prices of today.
+        answer: Whose plan is the one beyond, at the prices of today.
         monthly_cost_usd: What either costs there.
     """
 
     factor: Decimal
-    plan: Outline
+    answer: Answer
     monthly_cost_usd: Decimal
+
+    @cached_property
+    def plan(self) -> Outline:
+        """The plan beyond, at the prices of today."""
+        return outlined(self.answer)
 
 
 def crossing(inquiry: Inquiry, chosen: Outline, moved: Flags, end: Decimal) -> Crossing | None:
@@ -55,7 +61,7 @@ def crossing(inquiry: Inquiry, chosen: Outline, moved: Flags, end: Decimal) -> C
     rest, part = _line(inquiry, chosen, moved)
     rival = _best(inquiry, moved, end)
     for _ in range(MAX_LINES):
-        other_rest, other_part = _line(inquiry, rival, moved)
+        other_rest, other_part = _line(inquiry, outlined(rival), moved)
         if other_part == part:
             return None
         factor = (other_rest - rest) / (part - other_part)
@@ -63,18 +69,18 @@ def crossing(inquiry: Inquiry, chosen: Outline, moved: Flags, end: Decimal) -> C
             return None
         there = rest + factor * part
         nearer = _best(inquiry, moved, factor)
-        if _cost(_line(inquiry, nearer, moved), factor) >= there - SAME_COST:
+        if _cost(_line(inquiry, outlined(nearer), moved), factor) >= there - SAME_COST:
             return Crossing(factor, rival, there)
         rival = nearer
     return None
 
 
-def _best(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Outline:
+def _best(inquiry: Inquiry, moved: Flags, factor: Decimal) -> Answer:
     """The best plan with those prices times the factor, told at the prices of today."""
     answer = solved(repriced(inquiry, moved, factor))
     if answer.solution.outcome != "optimal":
         raise LimitReached(answer.solution.ended_by or "time limit")
-    return outlined(replace(answer, inquiry=inquiry))
+    return replace(answer, inquiry=inquiry)
 
 
 def within_budget_to(inquiry: Inquiry, chosen: Outline, moved: Flags) -> Decimal | None:

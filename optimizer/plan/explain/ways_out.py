@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
-from optimizer.base.clock import until_limit
+from optimizer.base.clock import Limit, until_limit
 from optimizer.inputs.requirements.declaration import Value
 from optimizer.inputs.requirements.stated import StatedRequirement, askable, shown, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
@@ -32,7 +32,8 @@ HeldPlan: TypeAlias = Callable[[Inquiry, Answer], Outline | None]
 Changes: TypeAlias = tuple[tuple[StatedRequirement, Value | bool | None], ...]
 """Requirements with what they are set to."""
 
-BROKEN: Final = "no way out, for no plan was found that keeps every promise when requests arrive one by one"
+NONE_HOLDS: Final = "no plan was found that keeps every promise when requests arrive one by one"
+BROKEN: Final = f"no way out, for {NONE_HOLDS}"
 BUDGET: Final = "max_monthly_usd"
 
 
@@ -73,13 +74,26 @@ def ways_out(inquiry: Inquiry, held: HeldPlan) -> WaysFound:
     whole, inquiry = inquiry, replace(inquiry, simplifies=False)
     conflicts, limit = until_limit(conflicts_of(inquiry))
     left_out = [f"conflicts beyond those named: not worked out, the {limit} was reached"] if limit else []
-    tried, limit = until_limit((way, _as_offered(whole, way, held)) for way in _ways(inquiry, conflicts))
+    ways, broken, limit = held_ways(whole, _ways(inquiry, conflicts), held)
     left_out += [f"ways out beyond those named: not worked out, the {limit} was reached"] if limit else []
-    ways = [offered for _, offered in tried if offered is not None]
     told = _told(conflicts, [way for way in ways if len(way.changes) == 1 and len(conflicts) <= 1])
-    cheapest_first = sorted(_saving(ways), key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
-    broken = tuple(f"{_words(way)}: {BROKEN}" for way, offered in tried if offered is None)
+    cheapest_first = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
     return WaysFound(told, [relaxation(way) for way in cheapest_first], broken, left_out)
+
+
+def held_ways(
+    inquiry: Inquiry, ways: Iterator[WayOut], held: HeldPlan
+) -> tuple[list[WayOut], tuple[str, ...], Limit | None]:
+    """Ways out as they are offered, those whose plans break a promise in words, and the limit that cut this short.
+
+    Args:
+        inquiry: The question that they lead out of.
+        ways: By formulas alone, as they are found.
+        held: The plan of a way out that its reader would be shown.
+    """
+    tried, limit = until_limit((way, _as_offered(inquiry, way, held)) for way in ways)
+    broken = tuple(f"{_words(way)}: {BROKEN}" for way, offered in tried if offered is None)
+    return list(_saving(offered for _, offered in tried if offered is not None)), broken, limit
 
 
 def _as_offered(inquiry: Inquiry, way: WayOut, held: HeldPlan) -> WayOut | None:

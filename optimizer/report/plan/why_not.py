@@ -20,8 +20,10 @@ def _sections(answer: WhyNot) -> Iterator[Section]:
     if answer.deployments:
         yield deployments_section(answer.deployments, answer.confidence)
     yield Section("What makes the difference", table=_factors(answer))
-    yield Section("What would make it possible", (*_admitted(answer), *(way.text for way in answer.relaxations)))
-    yield Section("The price that lets it in, all others unchanged", tuple(entry.text for entry in answer.entries))
+    ways, prices = (way.text for way in answer.relaxations), (entry.text for entry in answer.entries)
+    of_ways, of_prices = ((), answer.broken_ways) if answer.deployments else (answer.broken_ways, ())
+    yield Section("What would make it possible", (*_admitted(answer), *ways, *of_ways))
+    yield Section("The price that lets it in, all others unchanged", (*prices, *of_prices))
     yield Section(_heading(answer), (_plan(answer), *answer.not_worked_out))
 
 

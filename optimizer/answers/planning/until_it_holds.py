@@ -1,0 +1,244 @@
+"""The rounds until a plan holds: what breaks a promise is counted on for less, and the question is solved again."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from optimizer.base.clock import Clock, LimitReached
+from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
+from optimizer.plan.question.asking import answered
+from optimizer.plan.question.enlarging import enlarged
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.solving import of_few_periods
+from optimizer.plan.question.soon import found_soon
+from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
+from optimizer.plan.simulate.held import held_rates, lowered_rates
+from optimizer.plan.simulate.judging import promises, room
+from optimizer.plan.simulate.simulated import confirmed
+
+MOST_ROUNDS: Final = 6
+"""Plans that may break a promise before one is shown as it is; most need one."""
+
+ROUNDS_ALONE: Final = 4
+"""Of them, in which each configuration is counted on for less by its own simulation alone; then all others are, too."""
+
+SHARE_OF_ROUND: Final = 0.5
+"""Of what is left of a limit, for solving again."""
+
+SHARE_OF_LARGER: Final = 0.35
+"""Of what is left of a limit then, for making the plan before larger."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An answer, its plan, what simulated requests say of it, and the plans before it that broke a promise."""
+
+    answer: Answer
+    bought: PlannedFleet
+    simulation: Simulation
+    rounds: tuple[SimulationRound, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether it keeps every promise."""
+        return self.simulation.holds is True
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it breaks one for certain."""
+        return self.simulation.holds is False
+
+    @property
+    def cost_usd(self) -> float:
+        """Of the cheapest plan of its answer, beside which a simpler one may be shown."""
+        return (self.answer.cheapest or self.answer).solution.cost_usd_per_month or math.inf
+
+
+def held_beside(asked: Inquiry, answer: Answer) -> Attempt:
+    """An answer beside another one as replicas are counted on until its plan holds, or the last that does not.
+
+    Every hour of a week is not asked once more.
+
+    Raises:
+        LimitReached: before it was known whether it holds.
+    """
+    asked.still_wanted()
+    bought = read_back(answer)
+    first = Attempt(answer, bought, confirmed_by_simulation(asked, bought))
+    attempt, _ = until_it_holds(asked, answer, first, asked.clock)
+    if attempt.breaks:
+        asked.still_wanted()
+    return attempt
+
+
+def held_plan(asked: Inquiry, answer: Answer) -> PlannedFleet | None:
+    """The plan that is shown of a question and its answer, beside another; None where it breaks a promise all the same.
+
+    Raises:
+        LimitReached: before that was known.
+    """
+    attempt = held_beside(asked, answer)
+    return None if attempt.breaks else attempt.bought
+
+
+def counted_on_for_less(asked: Inquiry, answer: Answer) -> tuple[LoweredRate, ...] | None:
+    """What replicas of a plan hold where that is less than it counts on; None where it breaks a promise all the same.
+
+    Raises:
+        LimitReached: before that was known.
+    """
+    asked.still_wanted()
+    bought, lowered = read_back(answer), answer.inquiry.lowered
+    found = confirmed_by_simulation(asked, bought)
+    held = [] if found.holds else _held(asked, bought, found, lowered, asked.clock)
+    return None if found.holds is False and not held else lowered_rates(held, asked.scenario.policy)
+
+
+def until_it_holds(asked: Inquiry, first: Answer, attempt: Attempt, clock: Clock) -> tuple[Attempt, bool]:
+    """The first plan that holds as replicas are counted on for less, or the last one; and whether no limit had a part
+    in it.
+
+    Args:
+        asked: The question as it was first put to the solver.
+        first: An answer at rates that are no lower.
+        attempt: What is known.
+        clock: Of the whole question.
+    """
+    ended = True
+    while not attempt.holds and len(attempt.rounds) < MOST_ROUNDS:
+        answer, found, rounds = attempt.answer, attempt.simulation, attempt.rounds
+        # another plan would be lowered elsewhere: only a proven one leads to the same next one every time
+        ended = ended and answer.proven and not clock.expired
+        try:
+            held = _held(asked, attempt.bought, found, answer.inquiry.lowered, clock)
+        except LimitReached:
+            return attempt, False
+        if not held:
+            break
+        lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
+        others = others_lowered(lowered) if len(rounds) >= ROUNDS_ALONE else ()
+        again = _with_less(asked, (first, answer), (*lowered, *others), clock)
+        left_no_plan = again.solution.cost_usd_per_month is None
+        told = (*rounds, _round(attempt.bought, found, held, others, left_no_plan=left_no_plan))
+        if left_no_plan:
+            return replace(attempt, rounds=told), ended and again.solution.outcome == "infeasible"
+        bought = read_back(again)
+        attempt = Attempt(again, bought, confirmed_by_simulation(asked, bought), told)
+    return attempt, ended
+
+
+def is_to_go_on(answer: Answer) -> bool:
+    """Whether a plan of a week is one of few periods that was found soon, or its search was cut short."""
+    return answer.every_hour_is_due or (answer.inquiry.over_time and answer.solution.ended_by is not None)
+
+
+def confirmed_by_simulation(asked: Inquiry, bought: PlannedFleet) -> Simulation:
+    """What simulated requests say of a plan, or said of the same machines at other prices."""
+
+    def work() -> Simulation:
+        return confirmed(asked.scenario, asked.catalogs, bought)
+
+    return work() if asked.kept is None else asked.kept.simulated("confirmed", asked.scenario, bought, work)
+
+
+def _held(
+    asked: Inquiry, bought: PlannedFleet, found: Simulation, lowered: Sequence[LoweredRate], clock: Clock
+) -> list[HeldRate]:
+    """What its replicas hold, or held at other prices."""
+
+    def work() -> list[HeldRate]:
+        return held_rates(asked.scenario, asked.catalogs, bought, found, lowered, clock)
+
+    return work() if asked.kept is None else asked.kept.simulated(tuple(lowered), asked.scenario, bought, work)
+
+
+def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
+    """The question again, with replicas counted on for less.
+
+    A search that was cut short may find a worse plan than the one that broke a promise, made larger: the cheaper of the
+    two is the answer.
+
+    Args:
+        asked: As it was first put to the solver.
+        before: Its first answer, at the rates that are predicted, and the one whose plan broke a promise.
+        lowered: What replicas are counted on for.
+        clock: Of the whole question.
+    """
+    first, broken = before
+    own = clock.share(SHARE_OF_ROUND)
+    if is_to_go_on(broken) or first.every_hour_is_due:
+        again = _soon(first, replace(broken.inquiry, clock=own).with_lowered(lowered))
+    else:
+        again = answered(replace(asked, clock=own).with_lowered(lowered))
+    if again.every_hour_is_due and not own.expired:
+        return again
+    found = (again.cheapest or again).solution
+    if again.enough or found.outcome not in ("feasible", "unproven"):
+        return again
+    larger = enlarged(broken, replace(broken.inquiry, clock=clock.share(SHARE_OF_LARGER)).with_lowered(lowered))
+    least_usd = found.cost_usd_per_month or math.inf
+    if larger is None or (larger.solution.cost_usd_per_month or math.inf) >= least_usd:
+        return raised_to(again, _bound_usd(first, again))
+    bound_usd = max(found.bound_usd_per_month or 0.0, _bound_usd(first, larger))
+    return replace(larger, solution=larger.solution.above(bound_usd, found.ended_by))
+
+
+def _soon(first: Answer, lowered: Inquiry) -> Answer:
+    """A plan at lowered rates after a search that was cut short, with what that one proved: what it left open is asked
+    once more when a plan holds (`_further`), not of each that does not."""
+    again = (found_soon if first.every_hour_is_due else of_few_periods)(lowered)
+    solution = again.solution
+    if solution.cost_usd_per_month is None:
+        return again
+    # what few periods say is true of these alone
+    least_usd = min(_bound_usd(first, again), solution.cost_usd_per_month)
+    ended_by = lowered.clock.reached or first.solution.ended_by
+    return replace(again, solution=solution.above(least_usd, ended_by), every_hour_is_due=True)
+
+
+def _bound_usd(first: Answer, later: Answer) -> float:
+    """What no plan undercuts at the rates that are predicted, which none does at lower ones; 0 for another question.
+
+    What was proven of the predicted mixes alone, as time was up, is not told of what lies between them, too.
+    """
+    same = (first.inquiry.avoided, first.inquiry.scenario) == (later.inquiry.avoided, later.inquiry.scenario)
+    as_wide = first.mixes_settled or not later.mixes_settled
+    return (first.solution.bound_usd_per_month or 0.0) if same and as_wide else 0.0
+
+
+def raised_to(answer: Answer, bound_usd: float) -> Answer:
+    """An answer whose search was cut short, where no plan costs less than so much."""
+    found = (answer.cheapest or answer).solution
+    if found.cost_usd_per_month is None or bound_usd <= (found.bound_usd_per_month or 0.0):
+        return answer
+    raised = found.above(bound_usd, found.ended_by)
+    shown = replace(
+        answer.solution,
+        outcome=raised.outcome,
+        reason=raised.reason,
+        bound_usd_per_month=raised.bound_usd_per_month,
+        relative_gap=raised.relative_gap,
+    )
+    cheapest = None if answer.cheapest is None else replace(answer.cheapest, solution=raised)
+    return replace(answer, solution=shown, cheapest=cheapest)
+
+
+def _round(
+    bought: PlannedFleet, found: Simulation, held: list[HeldRate], others: Sequence[LoweredRate], *, left_no_plan: bool
+) -> SimulationRound:
+    """What a plan that did not hold is remembered by."""
+    item, limit = min(promises(found), key=room)
+    return SimulationRound.model_validate(
+        {
+            "monthly_cost_usd": bought.monthly_cost_usd,
+            "workload": item.workload,
+            "class": item.request_class,
+            "limit": limit,
+            "lowered": held,
+            "others_counted_share": {each.workload: each.counted_share for each in others},
+            "left_no_plan": left_no_plan,
+        }
+    )
