@@ -23,6 +23,7 @@ SIMULATED_ALIKE: Final = 0.2
 """How nearly two simulations agree whose rates differ in the seventh digit: a percentile may lie where a prompt more or
 less ahead makes a jump of that size."""
 WRITTEN_BY: Final = "write it with optimizer plan SCENARIO --format json --output FILE"
+EDITED: Final = "`optimizer verify` tells everything; plan again, or undo what was edited"
 MOST_FINDINGS: Final = 10
 """Of a file that is no plan: one mistake in a list is often one in each of its items."""
 
@@ -54,17 +55,19 @@ def verify_plan(path: Path, catalogs: Catalogs, certificate: Path | None = None)
     return Verification(passed=all(check.passed for check in checks), checks=checks)
 
 
-def refuse_edited(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> None:
-    """That a plan's figures hold, for whoever goes on to count on them; nothing is simulated again.
+def sound_plan(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
+    """The answer in a file whose figures hold, for whoever goes on to count on them; nothing is simulated again.
 
     Raises:
-        InputError: they do not, with every check that fails.
+        InputError: as `plan_in`, or figures of its plan do not hold, with every check that fails.
     """
-    if report.monthly_cost_usd is None:
-        return
-    broken = [check for check in verify_report(report, scenario, catalogs).checks if not check.passed]
+    report, scenario = plan_in(path, catalogs)
+    checks = [] if report.monthly_cost_usd is None else verify_report(report, scenario, catalogs).checks
+    broken = [check for check in checks if not check.passed]
     if broken:
-        raise InputError(Finding("plan", 0, check.name, f"does not hold: {check.text}", WRITTEN_BY) for check in broken)
+        name = name_of(path)
+        raise InputError(Finding(name, 0, check.name, f"does not hold: {check.text}", EDITED) for check in broken)
+    return report, scenario
 
 
 def _simulated_again(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Check:

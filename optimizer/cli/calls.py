@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from optimizer.answers.sweep.sweep import sweep as sweep
     from optimizer.answers.sweep.sweep import sweep_steps as sweep_steps
     from optimizer.answers.sweep.types import SweepReport as SweepReport
-    from optimizer.answers.verify import refuse_edited as refuse_edited
+    from optimizer.answers.verify import sound_plan as sound_plan
     from optimizer.answers.verify import verify_plan as verify_plan
     from optimizer.answers.watch.watch import watch as watch
     from optimizer.cli.progress import ProgressBar as ProgressBar

@@ -127,16 +127,28 @@ def test_prompts_that_never_come_again_go_before_what_counts(
     assert "other prompts at the same rate go before for 20 s" in benchmark_files(found)["README.md"]
 
 
-def test_a_plan_whose_figures_do_not_hold_is_not_benchmarked(optimizer: Command, plan: Path, tmp_path: Path) -> None:
+def test_no_command_counts_on_a_plan_whose_figures_do_not_hold(optimizer: Command, plan: Path, tmp_path: Path) -> None:
+    """`check` and `watch` took it for what was promised."""
     edited = json.loads(plan.read_text())
     edited["deployments"][0]["ttft_ms"]["p95"] = 100.0
     edited["deployments"][0]["max_requests_per_second"] = 60.0
     plan.write_text(json.dumps(edited))
-    refused = optimizer("benchmark", str(plan), "--tool", "vllm", "--output", str(tmp_path / "runs"))
-    assert refused.code == 2
-    assert f"{plan}: utilization: does not hold: chat on l40s is shown at its busiest" in refused.err
-    assert "service_levels: does not hold: chat: TTFT p95 is" in refused.err
-    assert not (tmp_path / "runs").exists()
+    results, written = tmp_path / "results", tmp_path / "runs"
+    results.write_text("{}")
+    said = set()
+    for words in (
+        ("benchmark", str(plan), "--tool", "vllm", "--output", str(written)),
+        ("export", str(plan), "--to", "vllm", "--output", str(written)),
+        ("check", str(results), "--plan", str(plan)),
+        ("watch", str(plan), "--metrics", str(results)),
+    ):
+        refused = optimizer(*words)
+        assert refused.code == 2
+        said.add(refused.err)
+    (once,) = said
+    assert f"{plan}: utilization: does not hold: chat on l40s is shown at its busiest" in once
+    assert "service_levels: does not hold: chat: TTFT p95 is" in once
+    assert not written.exists()
 
 
 def test_a_file_of_somebody_else_is_not_written_over(optimizer: Command, plan: Path, tmp_path: Path) -> None:

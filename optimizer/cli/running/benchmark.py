@@ -23,9 +23,8 @@ def benchmark(
 ) -> None:
     """The runs that can falsify a plan's promises, as scripts of a load generator, dearest doubts first."""
     known = calls.load_catalogs(catalogs)
-    report, scenario = calls.planned(plan, known)
+    report, scenario = calls.sound_plan(plan, known)
     with about_plan(plan):
-        calls.refuse_edited(report, scenario, known)
         found = calls.benchmark(report, scenario, known, tool.value)
     calls.write_folder(output, calls.benchmark_files(found), "benchmark", [calls.RESULTS])
     deliver(calls.benchmark_answer(found), calls.benchmark_content(found, str(output)), output_format, None)

@@ -31,7 +31,7 @@ def check(
     """Whether benchmarks keep a plan's promises: exit code 0 kept, 1 broken, 4 undecided, 2 another run."""
     check_writable(output, junit)
     known = calls.load_catalogs(catalogs)
-    report, scenario = calls.planned(plan, known)
+    report, scenario = calls.sound_plan(plan, known)
     found = calls.check(results, report, scenario, known)
     if junit is not None:
         write(calls.check_junit(found), junit)

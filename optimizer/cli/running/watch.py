@@ -53,7 +53,7 @@ def watch(
     """Whether what runs is what was planned: exit code 0 within, 1 drifted, 4 can't tell, 2 other metrics."""
     check_writable(output)
     known = calls.load_catalogs(catalogs)
-    report, scenario = calls.planned(plan, known)
+    report, scenario = calls.sound_plan(plan, known)
     with about_plan(plan):
         found = calls.watch(
             metrics,
