@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,12 @@ from support.scenarios import BY_FAMILY
 from support.serving import client, threaded
 
 from optimizer.answers.compare.types import Comparison
+from optimizer.answers.planning.page import Page
 from optimizer.base.errors import Exit
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.compare.compare import compare_csv
+from optimizer.report.plan.page import page_html
 from optimizer.serve.http import asking as http_asking
 from optimizer.serve.jobs.job import Job, JobAnswer, JobProgress
 from optimizer.serve.jobs.question import JobQuestion
@@ -98,6 +100,21 @@ def test_the_plan_of_every_shipped_scenario_is_shown(planned: Callable[[str], Pl
     assert len(view.bought) == len(report.purchases) + len(report.hosted)
     assert sum(len(card.runs) for card in view.bought) == len(report.deployments)
     assert all(0 <= item.used <= 100 for item in view.held if item.used is not None)
+
+
+@pytest.mark.parametrize("ways", [True, False])
+def test_what_is_no_way_out_stands_beside_those_that_are(planned: Callable[[str], PlanReport], ways: bool) -> None:
+    """The terminal said it, this page did not; the one of `report` does."""
+    report, broken = planned("infeasible-latency"), "set <b>: no way out, for no plan was found that holds"
+    told = {"broken_ways": (broken,)} | ({} if ways else {"relaxations": []})
+    report = report.model_copy(update={"explanation": report.explanation.model_copy(update=told)})
+    view = plan_view(report)
+    shown = {"view": view, "sliders": [], "choices": {}, "compared": (), "charts": (), "text": ""}
+    html = Pages(report.catalog_as_of).html("plan.html", {**shown, "job_id": "x", "thorough": False}).body.decode()
+    under = html.partition("Ways out, re-solved")[2].partition("</section>")[0]
+    assert f"<li>{escape(broken)}</li>" in under
+    assert ("Plan it so" in under) == ways
+    assert escape(broken) in page_html(Page(report, None, (), (), ()))
 
 
 def test_what_is_typed_is_shown_and_never_run(reader: TestClient) -> None:

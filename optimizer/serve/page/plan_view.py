@@ -87,6 +87,7 @@ class PlanView:
         names: GPUs, providers and precisions of the plan.
         choices: What else it could cost, as HTML; empty where nothing is told.
         ways: Ways out, in words.
+        broken_ways: What is none, since simulated requests break a promise of every plan there, in words.
         sections: The rest of the report, as HTML.
     """
 
@@ -105,6 +106,7 @@ class PlanView:
     names: frozenset[str]
     choices: Markup
     ways: tuple[str, ...]
+    broken_ways: tuple[str, ...]
     census: tuple[Failed, ...]
     considered: str
     rejected: str
@@ -138,6 +140,7 @@ def plan_view(report: PlanReport) -> PlanView:
         ),
         choices=_choices(by_title),
         ways=tuple(way.text for way in explained.relaxations),
+        broken_ways=explained.broken_ways,
         census=tuple(_census(report)),
         considered=f"{report.solver.candidates_evaluated:,}",
         rejected=f"{explained.rejected.total:,}",
