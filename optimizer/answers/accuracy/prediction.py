@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from optimizer.answers.accuracy.predicted import Interval, Prediction, Setting
+from optimizer.answers.accuracy.releases import newer_release, unknown_release
 from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.inputs.catalog.engines import Engine
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.batch import predict_batch
 
@@ -37,7 +39,8 @@ def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
         Latencies and throughputs with their 90 % intervals.
 
     Raises:
-        InputError: names that the catalogs do not know, all at once; or a setting that cannot run, with the reason.
+        InputError: names that the catalogs do not know and a version that names no release, all at once; or a setting
+            that cannot run, with the reason.
     """
     unknown = tuple(_unknown_names(setting, catalogs))
     if unknown:
@@ -56,7 +59,8 @@ def predict_setting(setting: Setting, catalogs: Catalogs) -> Prediction:
         )
         for name, (column, unit) in COLUMNS.items()
     }
-    return Prediction(setting=setting, **intervals, source=row["pred_source"], note=str(row["pred_reason"]))
+    note = _noted(setting, str(row["pred_reason"]), catalogs)
+    return Prediction(setting=setting, **intervals, source=row["pred_source"], note=note)
 
 
 def as_rows(setting: Setting) -> pd.DataFrame:
@@ -87,3 +91,19 @@ def _unknown_names(setting: Setting, catalogs: Catalogs) -> Iterator[Finding]:
         if name.casefold() not in {each.casefold() for each in known}:
             hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
             yield Finding(COMMAND_LINE, 0, option, f"unknown {kind} '{name}'", hint)
+    engine, version = _engine(setting, catalogs), setting.engine_version
+    if engine is not None and (hint := unknown_release(engine, version, catalogs)):
+        yield Finding(COMMAND_LINE, 0, "--engine-version", f"'{version}' is no release of {engine.id}", hint)
+
+
+def _engine(setting: Setting, catalogs: Catalogs) -> Engine | None:
+    """The engine that is meant, in whatever case; None where no catalog knows it."""
+    named = (each for each in catalogs.engines.values() if each.id.casefold() == setting.engine.casefold())
+    return next(named, None)
+
+
+def _noted(setting: Setting, noted: str, catalogs: Catalogs) -> str:
+    """What was assumed, and that nobody here knows so new a release."""
+    engine = _engine(setting, catalogs)
+    newer = "" if engine is None else newer_release(engine, setting.engine_version)
+    return "; ".join(filter(None, (noted, newer)))

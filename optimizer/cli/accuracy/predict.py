@@ -32,7 +32,7 @@ def predict(
     pipeline_parallel: Degree = 1,
     kv_precision: Annotated[str, typer.Option(help="Of the KV cache; 16 bits unless given.")] = "",
     engine: Annotated[str, typer.Option(help="Serving engine.")] = "vllm",
-    engine_version: Annotated[str, typer.Option(help="The newest known unless given.")] = "",
+    engine_version: Annotated[str, typer.Option(help="A release or a year; the newest known unless given.")] = "",
     speculation: Annotated[
         str, typer.Option(help="Speculative decoding: a method, tokens drafted a step, or both: mtp, 2, eagle3:3.")
     ] = "",
