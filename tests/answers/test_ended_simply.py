@@ -10,6 +10,7 @@ from optimizer import load_scenario, optimize
 from optimizer.answers.compare.types import Compared, Comparison
 from optimizer.answers.gate.plan import Planned, plan_of
 from optimizer.answers.gate.rules.demands import Case, proof
+from optimizer.answers.lifecycle.lifecycle import lifecycle
 from optimizer.answers.planning.tried import SimulatedPlan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Exit
@@ -106,6 +107,14 @@ def test_a_gate_is_not_broken_by_it(answer: Answer) -> None:
     assert plan.simplicity is not None
     cut_short = plan.model_copy(update={"simplicity": plan.simplicity.model_copy(update={"enough": False})})
     assert [each.broken for each in proof(Case(file, Planned(cut_short, 0.02, ""), None))] == [False, True]
+
+
+def test_a_month_of_its_life_ends_as_soon_as_its_plan(asked: Scenario, report: PlanReport, catalogs: Catalogs) -> None:
+    """Its cheapest plan was looked for until the limit, which left it half open, at twice the cost, with code 4."""
+    living = Scenario.model_validate(asked.model_dump(exclude_defaults=True) | {"lifecycle": {"months": 1}})
+    found = lifecycle(living, catalogs, work_limit=20_000)
+    assert exit_of(found) == Exit.ANSWERED
+    assert found.serving_usd == report.monthly_cost_usd
 
 
 @pytest.mark.slow("the search of two workloads over a week")

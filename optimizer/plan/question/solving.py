@@ -62,8 +62,7 @@ def solved(inquiry: Inquiry, keep: Sequence[Flags] | None = None, known_usd: flo
     alone = keep is None and known_usd is None and may_end_simply(inquiry)
     asked = replace(inquiry, clock=inquiry.clock.share(share))
     cheapest = solved_for_least_cost(asked, keep, less_usd, ends_simply=alone)
-    own = replace(cheapest.inquiry, clock=inquiry.clock)
-    return simplified(replace(cheapest, inquiry=own), keep, known_usd)
+    return simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, clock=inquiry.clock)), keep, known_usd)
 
 
 def solved_for_least_cost(
@@ -153,7 +152,8 @@ def of_every_hour(known: Answer, clock: Clock) -> Answer:
 
 def for_variations(inquiry: Inquiry) -> Inquiry:
     """The same question, whose changes are all answered in periods that tell hours apart as its own plan does."""
-    return inquiry if inquiry.week.exact else solved_for_least_cost(inquiry).inquiry
+    simply = may_end_simply(inquiry)
+    return inquiry if inquiry.week.exact else solved_for_least_cost(inquiry, ends_simply=simply).inquiry
 
 
 def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer, simple: Answer | None = None) -> Answer:
