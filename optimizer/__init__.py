@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from optimizer.answers.portfolio.portfolio import portfolio
     from optimizer.answers.portfolio.reading import load_portfolio
     from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioReport
-    from optimizer.answers.replan import ReplanReport, replan
+    from optimizer.answers.replan.replan import replan
+    from optimizer.answers.replan.types import ReplanReport
     from optimizer.answers.risk.risk import risk
     from optimizer.answers.simulate import arrivals_of, simulate
     from optimizer.answers.sweep.reading import load_sweep

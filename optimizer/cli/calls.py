@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from optimizer.answers.portfolio.portfolio import PORTFOLIO_PHASES as PORTFOLIO_PHASES
     from optimizer.answers.portfolio.portfolio import portfolio as portfolio
     from optimizer.answers.portfolio.reading import load_portfolio as load_portfolio
-    from optimizer.answers.replan import ReplanReport as ReplanReport
-    from optimizer.answers.replan import replan as replan
+    from optimizer.answers.replan.replan import replan as replan
+    from optimizer.answers.replan.types import ReplanReport as ReplanReport
     from optimizer.answers.risk.risk import RISK_PHASES as RISK_PHASES
     from optimizer.answers.risk.risk import check_drawable as check_drawable
     from optimizer.answers.risk.risk import risk as risk

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from optimizer.answers.gate.types import DeploymentChange
-from optimizer.answers.replan import Replanned, ReplanReport
+from optimizer.answers.replan.types import Replanned, ReplanReport
 from optimizer.report.layout.amounts import money
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, WrittenAnswer, with_content

@@ -12,7 +12,7 @@ from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.planning.frontier import Frontier
 from optimizer.answers.planning.why_not import WhyNot
 from optimizer.answers.portfolio.types import PortfolioReport
-from optimizer.answers.replan import ReplanReport
+from optimizer.answers.replan.types import ReplanReport
 from optimizer.answers.sweep.types import SweepReport
 from optimizer.answers.watch.types import WatchReport
 from optimizer.base.errors import Finding, InputError, did_you_mean

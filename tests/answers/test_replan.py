@@ -10,7 +10,11 @@ from support.command import Command
 from support.gate_cases import baseline, offer, scenario, world
 
 from optimizer.answers.gate.baseline import Baseline
-from optimizer.answers.replan import Replanned, ReplanReport, replan
+from optimizer.answers.planning import until_it_holds
+from optimizer.answers.replan.choice import PlanOfToday, ReplanChoice
+from optimizer.answers.replan.replan import replan
+from optimizer.answers.replan.types import Replanned, ReplanReport
+from optimizer.answers.replan.words import sentence
 from optimizer.base.errors import InputError
 from optimizer.cli.many.replan import exit_code
 from optimizer.inputs.catalog.records import Catalogs
@@ -155,7 +159,72 @@ def test_what_is_undecided_says_that_better_may_be_found_and_is_in_no_sum(
     dear, today = costing(tmp_path, 1), world(catalogs, l4="0.80", l40s="0.50")
     report = replan([dear], today, [before], work_limit=1)
     assert (only(report).advice, report.one_time_usd, report.saves_usd_per_month) == ("undecided", 0, 0)
-    assert only(report).text.endswith("what is shown is the best found by then")
+    assert "what is shown is the best found by then, at most" in only(report).text
+    bound_usd, after_usd = only(report).bound_usd, only(report).after_usd
+    assert bound_usd is not None
+    assert after_usd is not None
+    assert bound_usd <= after_usd + 2
+
+
+@pytest.mark.parametrize(
+    ("best_usd", "bound_usd", "advice", "leaves"),
+    [
+        (None, "286.00", "stay", False),
+        ("290.00", "286.00", "stay", False),
+        (None, "146.00", "undecided", False),
+        ("300.00", None, "undecided", False),
+        ("200.00", "160.00", "undecided", True),
+    ],
+)
+def test_what_runs_is_the_best_known_where_a_limit_left_nothing_cheaper(
+    best_usd: str | None, bound_usd: str | None, advice: str, *, leaves: bool, tmp_path: Path, before: Baseline
+) -> None:
+    """Of 292.00 USD a month. Nothing was advised where no plan can save what is worth a move."""
+    file, stays = scenario(tmp_path), PlanOfToday(before.plan, 0, holds=True, known=True)
+    found = None if best_usd is None else before.plan.model_copy(update={"monthly_cost_usd": Decimal(best_usd)})
+    bound = None if bound_usd is None else Decimal(bound_usd)
+    best = PlanOfToday(found, 2, holds=found is not None, known=False, bound_usd=bound)
+    choice = ReplanChoice(file, None, before.running, stays, best)
+    assert (choice.advice, choice.changed, choice.holds) == (advice, 2 if leaves else 0, True)
+    assert choice.after == (found if leaves else before.plan)
+    doubtful = replace(choice, stays=replace(stays, holds=False))
+    assert doubtful.advice == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("after_usd", "bound_usd", "holds", "says"),
+    [
+        ("292.00", "146.00", True, "what runs may stay, at most 100.0 % above the cheapest"),
+        ("292.00", None, True, "what runs may stay, how far above the cheapest is not known"),
+        ("200.00", "160.00", True, "what is shown is the best found by then, at most 25.0 % above the cheapest"),
+        (
+            "292.00",
+            "292.00",
+            False,
+            "what is shown is the best found by then, at most 0.0 % above the cheapest; whether",
+        ),
+        (None, None, False, "no plan was found by then"),
+    ],
+)
+def test_what_is_undecided_says_how_far_the_best_may_be_above_the_cheapest(
+    after_usd: str | None, bound_usd: str | None, says: str, *, holds: bool
+) -> None:
+    after, bound = (None if usd is None else Decimal(usd) for usd in (after_usd, bound_usd))
+    told = Replanned.model_construct(
+        advice="undecided", stay_usd=Decimal("292.00"), after_usd=after, bound_usd=bound, deployments=[],
+        saves_usd_per_month=None, replicas_changed=0, one_time_usd=Decimal(0), pays_back_months=None,
+    )  # fmt: skip
+    assert sentence(told, after, holds=holds).startswith(f"a limit was reached before it was known; {says}")
+
+
+def test_what_stays_and_what_is_best_against_it_are_simulated_once(
+    tmp_path: Path, catalogs: Catalogs, before: Baseline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated: list[None] = []
+    confirmed = until_it_holds.confirmed
+    monkeypatch.setattr(until_it_holds, "confirmed", lambda *given: simulated.append(None) or confirmed(*given))
+    found = only(replan([costing(tmp_path, 10)], world(catalogs, l4="0.40", l40s="1.50"), [before]))
+    assert (found.advice, len(simulated)) == ("stay", 1)
 
 
 def test_what_a_scenario_says_runs_stands_in_for_a_plan_of_yesterday(

@@ -82,13 +82,18 @@ class PriceFree:
     def simulated(self, what: object, scenario: Scenario, fleet: PlannedFleet, work: Callable[[], Value]) -> Value:
         """What was simulated of the same machines, replicas and requests, else what is simulated now.
 
+        What ran before, and what changing it costs, no request meets.
+
         Args:
             what: Which simulation, and all that it depends on beside scenario, plan and catalogs.
             scenario: That the plan is for.
             fleet: The plan; its prices do not matter.
             work: Simulates.
         """
-        key = hashlib.sha256(repr([what, scenario, _moneyless(vars(fleet))]).encode()).hexdigest()
+        policy = scenario.policy.model_copy(update={"migration": None})
+        asked = scenario.model_copy(update={"policy": policy})
+        plan = {name: value for name, value in vars(fleet).items() if name != "migration"}
+        key = hashlib.sha256(repr([what, asked, _moneyless(plan)]).encode()).hexdigest()
         known: Value | None = self._simulations.get(key)
         found = work() if known is None else known
         self._simulations.put(key, found, 1)
