@@ -14,9 +14,14 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 
 
 def containers_of(inquiry: Inquiry) -> tuple[ServedBySecond, ...]:
-    """The cheapest containers of each workload that they may serve, by workload; none where they are not admitted."""
+    """The cheapest containers of each workload that they may serve, by workload; none where they are not admitted.
+
+    Raises:
+        LimitReached: nobody insists on an answer, for which no time is left.
+    """
     if PER_SECOND not in inquiry.scenario.policy.hosting or refusals(inquiry.scenario):
         return ()
+    inquiry.still_wanted()
     question, best = sold_to(inquiry), dict[int, ServedBySecond]()
     for choice in question.options:
         week = np.array(weekly_requests_per_second(choice.workload))

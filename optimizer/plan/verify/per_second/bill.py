@@ -8,7 +8,7 @@ from optimizer.inputs.catalog.per_second import PerSecondPrice
 from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Hosted
 from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings
-from optimizer.plan.verify.per_second.running import hours_in, price_of, run_at, start_seconds
+from optimizer.plan.verify.per_second.running import hours_in, price_of, serving
 
 WEEKS_PER_MONTH = Fraction(HOURS_PER_MONTH, HOURS_PER_WEEK)
 
@@ -37,14 +37,14 @@ def usd_a_second(claim: Claim, c: Containers, price: PerSecondPrice) -> Fraction
 
 def paid_seconds(claim: Claim, c: Containers) -> Fraction:
     """Seconds of containers in a month: up or starting, and started before hours in which they are kept up."""
-    asked, entry_of = claim.asked_per_s(claim.workloads[c.workload]), {}
+    asked, entry_of, own = claim.asked_per_s(claim.workloads[c.workload]), {}, serving(claim, c)
     for entry in c.schedule:
         rate = max(asked[hour] for hour in hours_in(entry))
         stops = rate and entry.containers and not entry.kept_up
-        up = 1 - run_at(claim, c, rate / entry.containers)[0].down if stops else float(bool(entry.containers))
+        up = 1 - own.in_hours(entry).run.down if stops else float(bool(entry.containers))
         for hour in hours_in(entry):
             entry_of[hour] = (entry.containers, entry.kept_up, up)
-    paid, start_s = Fraction(0), Fraction(start_seconds(claim, c))
+    paid, start_s = Fraction(0), Fraction(own.start_s)
     for hour in range(HOURS_PER_WEEK):
         count, kept, up = entry_of[hour]
         before, was_kept, _ = entry_of[(hour - 1) % HOURS_PER_WEEK]

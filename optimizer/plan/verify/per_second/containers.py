@@ -7,10 +7,7 @@ from optimizer.base.units import HOURS_PER_WEEK, MS_PER_S, SECONDS_PER_MONTH
 from optimizer.inputs.catalog.per_second import PerSecondPrice
 from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Policy
-from optimizer.performance.candidates.predict import operate
 from optimizer.performance.physics.memory import memory_use
-from optimizer.performance.physics.setup import gather
-from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.verify.claim import Claim, Findings
 from optimizer.plan.verify.drafts import drafts_asked_for, measured_as_asked
@@ -19,10 +16,8 @@ from optimizer.plan.verify.per_second.levels import levels
 from optimizer.plan.verify.per_second.running import (
     configuration_of,
     hours_in,
-    mix_of,
     price_of,
-    run_at,
-    start_seconds,
+    serving,
 )
 
 ASKS_NOTHING = Policy()
@@ -123,7 +118,7 @@ def _serves_alone(claim: Claim, c: Containers) -> Findings:
 
 def _as_configured(claim: Claim, c: Containers) -> Findings:
     """Memory and evidence of a replica, which takes all of a container."""
-    use = memory_use(gather(claim.catalogs, [configuration_of(c)]))
+    use = memory_use(serving(claim, c).setup)
     spans = c.tensor_parallel * c.pipeline_parallel
     yield spans == c.gpus_per_replica == 1, f"a replica spans {spans} of {c.gpus_per_replica} GPUs of a container"
     longest = max(item.longest_tokens for item in claim.classes(c.workload))
@@ -137,7 +132,7 @@ def _on_terms(claim: Claim, c: Containers, price: PerSecondPrice) -> Findings:
     policy = claim.policy
     idle_s = price.idle_timeout_s if policy.per_second.idle_timeout_s is None else policy.per_second.idle_timeout_s
     yield idle_s is not None and claim.same(idle_s, c.idle_timeout_s), f"{c.name} stops after {c.idle_timeout_s:g} s"
-    start_s = start_seconds(claim, c)
+    start_s = serving(claim, c).start_s
     yield claim.same(start_s, c.start_up_s), f"{c.workload} on {c.gpu} starts in {start_s:g} s"
     size = policy.per_second
     vcpus_told = price.usd_per_vcpu_second is None or size.vcpus_per_gpu is not None
@@ -168,23 +163,20 @@ def _in_hours(claim: Claim, c: Containers, entry: ContainerHours) -> Findings:
 
 def _at_rate(claim: Claim, c: Containers, entry: ContainerHours, rate: float) -> Findings:
     """They keep up, what gathers during a start runs at once, what is shown of them holds, and every limit does."""
-    workload = claim.workloads[c.workload]
-    run, point = run_at(claim, c, rate / entry.containers)
-    room = margins(claim.catalogs, [configuration_of(c)], claim.policy.confidence)
-    setup = gather(claim.catalogs, [configuration_of(c)])
-    full = operate(setup, mix_of(workload), point.rate_per_s[1:2] * float(room.throughput[0]))
-    busy = f"{c.workload}: {entry.containers} containers keep up with {rate:g} requests/s"
-    yield bool(point.stable[:2].all() and full.stable[0]), busy
+    workload, own = claim.workloads[c.workload], serving(claim, c)
+    loaded = own.in_hours(entry)
+    run = loaded.run
+    yield loaded.keeps_up, f"{c.workload}: {entry.containers} containers keep up with {rate:g} requests/s"
     promised = bool(workload.slo.ttft_ms or workload.slo.tpot_ms or workload.slo.e2e_ms)
-    gathered = rate / entry.containers * start_seconds(claim, c)
-    together = not promised or entry.kept_up or gathered <= float(point.max_concurrency[0])
+    gathered = rate / entry.containers * own.start_s
+    together = not promised or entry.kept_up or gathered <= loaded.running
     rare = run.starts_per_s * SECONDS_PER_MONTH < 1
     yield together or rare, f"{c.workload}: {gathered:g} requests that wait for a start run at once"
     down, waiting = (0.0, 0.0) if entry.kept_up else (run.down, run.waiting)
     yield claim.predicted_same(1 - down, entry.share_up), f"{c.workload}: up a share {1 - down:g} of the time"
     shown = math.isclose(waiting, entry.waiting_share, rel_tol=claim.precision.latency, abs_tol=claim.precision.figure)
     yield shown, f"{c.workload}: a share {waiting:g} of requests waits for a start"
-    yield from levels(claim, c, point, None if entry.kept_up else run, rate / entry.containers)
+    yield from levels(claim, c, entry)
 
 
 def _waits_for_a_start(claim: Claim, c: Containers) -> bool:
@@ -193,4 +185,4 @@ def _waits_for_a_start(claim: Claim, c: Containers) -> bool:
     latencies = [item for item in (workload.slo.ttft_ms, workload.slo.e2e_ms) if item is not None]
     tightest_ms = min((limit for item in latencies for limit in item.limits_ms().values()), default=math.inf)
     before_ms = workload.slo.ttft_overhead_ms + (MAX_NETWORK_MS if workload.users_in or workload.network_ms else 0.0)
-    return start_seconds(claim, c) * MS_PER_S + before_ms <= tightest_ms
+    return serving(claim, c).start_s * MS_PER_S + before_ms <= tightest_ms

@@ -5,43 +5,42 @@ from collections.abc import Mapping
 
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.scenario.scenario import Workload
-from optimizer.performance.candidates.predict import OperatingPoint
 from optimizer.performance.physics.queueing import QUANTILES
-from optimizer.performance.uncertainty.evidence import margins
-from optimizer.plan.record.containers import Containers
+from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.verify.claim import Claim, Findings
-from optimizer.plan.verify.per_second.running import ContainerRun, configuration_of, start_seconds
+from optimizer.plan.verify.per_second.running import ContainerRun, serving
 
 HARDLY_ANY = 1e-6
 """Share of requests below which no percentile notices those that wait."""
 
 
-def levels(claim: Claim, c: Containers, bound: OperatingPoint, run: ContainerRun | None, rate: float) -> Findings:
+def levels(claim: Claim, c: Containers, entry: ContainerHours) -> Findings:
     """TTFT, TPOT and E2E of the slowest class at the worst load and at that over the utilization, with what waits.
 
-    `run` is None where containers are kept up, so that nobody waits for a start.
+    Where containers are kept up nobody waits for a start.
     """
     workload, limit_slack = claim.workloads[c.workload], 1 + claim.precision.figure
-    room = margins(claim.catalogs, [configuration_of(c)], claim.policy.confidence)
+    own = serving(claim, c)
     network_ms = _network_ms(workload)
     before_s = (network_ms + workload.slo.ttft_overhead_ms) / MS_PER_S
     yield math.isfinite(network_ms), f"{c.workload}: distance from users of {c.provider}"
-    start_s = start_seconds(claim, c)
-    late_s = start_s + (1 + rate * start_s) * float(room.ttft[0]) * float(bound.prefill_s[0].max())
-    for what, latency, seconds, outside_s in (
-        ("TTFT", workload.slo.ttft_ms, bound.ttft_s, before_s),
-        ("TPOT", workload.slo.tpot_ms, bound.tpot_s, 0.0),
-        ("end to end", workload.slo.e2e_ms, bound.e2e_s, before_s),
+    loaded, start_s = own.in_hours(entry), own.start_s
+    late_s = start_s + (1 + own.rate_of(entry) * start_s) * float(own.room.ttft[0]) * loaded.prefill_s
+    for what, latency, outside_s in (
+        ("TTFT", workload.slo.ttft_ms, before_s),
+        ("TPOT", workload.slo.tpot_ms, 0.0),
+        ("end to end", workload.slo.e2e_ms, before_s),
     ):
+        seconds = loaded.latency_s[what]
         for statistic, limit_ms in (latency.limits_ms() if latency else {}).items():
             for row in (0, 1):
-                warm = {name: outside_s + float(each[row].max()) for name, each in seconds.items()}
+                warm = {name: outside_s + each[row] for name, each in seconds.items()}
                 text = f"{c.workload}: {what} {statistic} {warm[statistic] * MS_PER_S:.2f} of {limit_ms:g} ms"
                 yield warm[statistic] * MS_PER_S <= limit_ms * limit_slack, text
-            if run is None or what == "TPOT":
+            if entry.kept_up or what == "TPOT":
                 continue
-            warm = {name: outside_s + float(each[0].max()) for name, each in seconds.items()}
-            held = _held_with_starts(run, statistic, warm, late_s, start_s, limit_ms * limit_slack / MS_PER_S)
+            warm = {name: outside_s + each[0] for name, each in seconds.items()}
+            held = _held_with_starts(loaded.run, statistic, warm, late_s, start_s, limit_ms * limit_slack / MS_PER_S)
             yield held, f"{c.workload}: {what} {statistic} holds with the requests that wait for a start"
 
 

@@ -6,21 +6,25 @@ requests are expected to let go later than t seconds after the start, and the co
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
+from optimizer.base.once_of import OnceOf
 from optimizer.base.units import BYTES_PER_GB
 from optimizer.inputs.catalog.per_second import PerSecondPrice
-from optimizer.inputs.scenario.scenario import Workload
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.candidates.lengths import lengths_of
-from optimizer.performance.candidates.predict import Mix, OperatingPoint, operate
+from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.queueing import ArrivalVariation
-from optimizer.performance.physics.setup import Configuration, gather
-from optimizer.performance.uncertainty.evidence import margins
+from optimizer.performance.physics.setup import Configuration, Setup, gather
+from optimizer.performance.uncertainty.evidence import Margins, margins
 from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.verify.bounds import at_bound
 from optimizer.plan.verify.claim import Claim, with_draft
@@ -51,23 +55,6 @@ def configuration_of(c: Containers) -> Configuration:
     return with_draft(plain, c)
 
 
-def start_seconds(claim: Claim, c: Containers) -> float:
-    """What the policy says, else what the catalogs know of the engine with weights of that size."""
-    if claim.policy.per_second.start_up_s is not None:
-        return claim.policy.per_second.start_up_s
-    rows = {row.engine: row for row in claim.catalogs.start_up}
-    weights = float(memory_use(gather(claim.catalogs, [configuration_of(c)])).weights[0]) * c.gpus_per_replica
-    row = rows.get(c.engine, rows[""])
-    return row.fixed_s + row.seconds_per_gb * weights / BYTES_PER_GB
-
-
-def idle_seconds(claim: Claim, c: Containers) -> float:
-    """What the policy says, else what the seller sets."""
-    own = claim.policy.per_second.idle_timeout_s
-    price = price_of(claim, c)
-    return own if own is not None else (price.idle_timeout_s if price and price.idle_timeout_s is not None else 0.0)
-
-
 @dataclass(frozen=True)
 class ContainerRun:
     """One container at one load.
@@ -85,29 +72,139 @@ class ContainerRun:
     starts_per_s: float
 
 
-def run_at(claim: Claim, c: Containers, rate: float) -> tuple[ContainerRun, OperatingPoint]:
-    """A container at a rate, and its bounds: at the worst load, at that over the utilization."""
-    workload, policy = claim.workloads[c.workload], claim.policy
-    worst = rate * policy.robust.demand / policy.robust.throughput
-    setup, mix = gather(claim.catalogs, [configuration_of(c)]), mix_of(workload)
-    room = margins(claim.catalogs, [configuration_of(c)], policy.confidence)
-    rates = np.array([worst, worst / policy.max_utilization])
-    bound = at_bound(setup.take(np.zeros(2, dtype=np.int64)), mix, rates, room)
-    idle_s, start_s = idle_seconds(claim, c), start_seconds(claim, c)
-    share = [item.share for item in workload.classes()]
-    longest = [service + idle_s for service in bound.e2e_s["mean"][0].tolist()]
-    shortest = [service + idle_s for service in operate(setup, mix, np.zeros(1)).e2e_s["mean"][0].tolist()]
-    met = _down(rate, start_s, shortest, share)
-    gathered = 1 + rate * start_s
-    return (
-        ContainerRun(
-            down=_down(rate, start_s, longest, share),
+@dataclass(frozen=True)
+class LoadedContainer:
+    """One container at one load, and its bounds: at the worst load, and at that over the utilization.
+
+    Attributes:
+        run: How long it is up and who waits.
+        keeps_up: Whether it does at both loads, and at the most that is counted on.
+        running: Most sequences at once.
+        prefill_s: Of the longest prompts, alone.
+        latency_s: Of the slowest class by latency and statistic, at both loads.
+    """
+
+    run: ContainerRun
+    keeps_up: bool
+    running: float
+    prefill_s: float
+    latency_s: Mapping[str, Mapping[str, tuple[float, float]]]
+
+
+@dataclass(frozen=True, eq=False)
+class ServingContainer:
+    """A container of a plan: what is the same of it at every load, each worked out once, and what it does at one.
+
+    Attributes:
+        catalogs: That the plan is made from.
+        policy: Of its scenario.
+        workload: That it serves.
+        c: What the plan says of it.
+        price: Its row of the catalogs.
+        asked_per_s: (168,) of the workload.
+    """
+
+    catalogs: Catalogs
+    policy: Policy
+    workload: Workload
+    c: Containers
+    price: PerSecondPrice | None
+    asked_per_s: Sequence[float]
+
+    @cached_property
+    def setup(self) -> Setup:
+        """What the catalogs know of its configuration."""
+        return gather(self.catalogs, [configuration_of(self.c)])
+
+    @cached_property
+    def room(self) -> Margins:
+        """Of its predictions, with the confidence that is asked for."""
+        return margins(self.catalogs, [configuration_of(self.c)], self.policy.confidence)
+
+    @cached_property
+    def start_s(self) -> float:
+        """What the policy says, else what the catalogs know of the engine with weights of that size."""
+        if self.policy.per_second.start_up_s is not None:
+            return self.policy.per_second.start_up_s
+        rows = {row.engine: row for row in self.catalogs.start_up}
+        weights = float(memory_use(self.setup).weights[0]) * self.c.gpus_per_replica
+        row = rows.get(self.c.engine, rows[""])
+        return row.fixed_s + row.seconds_per_gb * weights / BYTES_PER_GB
+
+    def rate_of(self, entry: ContainerHours) -> float:
+        """Requests/s to each of the containers in its busiest hour."""
+        return max(self.asked_per_s[hour] for hour in hours_in(entry)) / entry.containers
+
+    def in_hours(self, entry: ContainerHours) -> LoadedContainer:
+        """One of its containers as they are loaded in hours of the plan with demand."""
+        return self._loaded[self.rate_of(entry)]
+
+    @cached_property
+    def _loaded(self) -> Mapping[float, LoadedContainer]:
+        """Every load of the schedule, all in one call."""
+        served = [entry for entry in self.c.schedule if entry.containers > 0]
+        rates = sorted({rate for entry in served if (rate := self.rate_of(entry))})
+        if not rates:
+            return {}
+        policy, mix = self.policy, mix_of(self.workload)
+        worst = np.array(rates) * policy.robust.demand / policy.robust.throughput
+        # (load, at the worst or over the utilization) -> a row each
+        loads = np.column_stack([worst, worst / policy.max_utilization]).reshape(-1)
+        bound = at_bound(self.setup.take(np.zeros(len(loads), dtype=np.int64)), mix, loads, self.room)
+        counted_on = bound.rate_per_s[1::2] * float(self.room.throughput[0])
+        full = operate(self.setup.take(np.zeros(len(rates), dtype=np.int64)), mix, counted_on)
+        alone_s = operate(self.setup, mix, np.zeros(1)).e2e_s["mean"][0].tolist()
+        latencies = {"TTFT": bound.ttft_s, "TPOT": bound.tpot_s, "end to end": bound.e2e_s}
+        slowest = {
+            what: {name: each.reshape(len(loads), -1).max(axis=1).tolist() for name, each in seconds.items()}
+            for what, seconds in latencies.items()
+        }
+        return {
+            rate: LoadedContainer(
+                run=self._run(rate, bound.e2e_s["mean"][2 * n].tolist(), alone_s),
+                keeps_up=bool(bound.stable[2 * n : 2 * n + 2].all() and full.stable[n]),
+                running=float(bound.max_concurrency[2 * n]),
+                prefill_s=float(bound.prefill_s[2 * n].max()),
+                latency_s={
+                    what: {name: (each[2 * n], each[2 * n + 1]) for name, each in of_rows.items()}
+                    for what, of_rows in slowest.items()
+                },
+            )
+            for n, rate in enumerate(rates)
+        }
+
+    def _run(self, rate: float, longest_s: Sequence[float], shortest_s: Sequence[float]) -> ContainerRun:
+        """At a rate, with services of each class as long and as short as they may turn out."""
+        own, price, start_s = self.policy.per_second.idle_timeout_s, self.price, self.start_s
+        idle_s = own if own is not None else ((price.idle_timeout_s if price else None) or 0.0)
+        share = [item.share for item in self.workload.classes()]
+        met = _down(rate, start_s, [service + idle_s for service in shortest_s], share)
+        gathered = 1 + rate * start_s
+        return ContainerRun(
+            down=_down(rate, start_s, [service + idle_s for service in longest_s], share),
             waiting=gathered * met,
             wait_s=start_s * (gathered + 1) / 2 * met,
             starts_per_s=rate * met,
-        ),
-        bound,
-    )
+        )
+
+
+def _all_of(claim: Claim) -> dict[int, ServingContainer]:
+    """Those of a plan, by the number of what it says of each; the claim itself is not held."""
+    served = ((c, claim.workloads[c.workload]) for c in claim.fleet.containers if c.workload in claim.workloads)
+    return {
+        id(c): ServingContainer(
+            claim.catalogs, claim.policy, workload, c, price_of(claim, c), claim.asked_per_s(workload)
+        )
+        for c, workload in served
+    }
+
+
+_SERVING: Final = OnceOf(_all_of)
+
+
+def serving(claim: Claim, c: Containers) -> ServingContainer:
+    """A container of the plan, worked out once for all checks."""
+    return _SERVING(claim)[id(c)]
 
 
 def mix_of(workload: Workload) -> Mix:
