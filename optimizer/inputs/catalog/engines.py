@@ -124,9 +124,9 @@ class Draft(Strict):
     """Speculative decoding: tokens of each sequence that are proposed before a step, which verifies and keeps some."""
 
     method: DraftMethod
-    draft_tokens: Annotated[int, Field(ge=1, le=MAX_DRAFT_TOKENS)] = USUAL_DRAFT_TOKENS
+    draft_tokens: Annotated[int, Field(strict=True, ge=1, le=MAX_DRAFT_TOKENS)] = USUAL_DRAFT_TOKENS
     """Proposed for each step."""
-    accepted_tokens: Annotated[float, Field(ge=1)] | None = None
+    accepted_tokens: Annotated[float, Field(strict=True, ge=1)] | None = None
     """That a step yields, its own among them; None where the catalogs are to say what was counted."""
 
     @model_validator(mode="before")
