@@ -41,6 +41,7 @@ def asked(catalogs: Catalogs, kind: str, scenario: str, *options: str) -> tuple[
         ("plan", "ci-gate", ()),
         ("gate", "ci-gate", ("--max-monthly-usd", "1")),
         ("predict", "", (*PREDICTED, "--output-tokens", "256", "--request-rate", "2")),
+        ("predict", "", (*PREDICTED, "--output-tokens", "256", "--concurrency", "4", "--speculation", "eagle3:3")),
     ],
 )
 def test_a_process_writes_what_the_command_writes(

@@ -134,3 +134,5 @@ class PredictOptions(Options):
     kv_precision: str = Field(default="", description="Of the KV cache; 16 bits unless given.")
     engine: str = "vllm"
     engine_version: str = Field(default="", description="The newest known unless given.")
+    speculation: str = Field(default="", description="A method, tokens drafted a step, or both: mtp, 2, eagle3:3.")
+    accepted_tokens: float | None = Field(default=None, ge=1, le=64, description="What a step keeps; else as counted.")
