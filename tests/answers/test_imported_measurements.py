@@ -139,7 +139,7 @@ def test_tpot_of_short_answers_is_kept_from_every_fit(catalogs: Catalogs, tmp_pa
 
 
 def test_every_fact_has_its_option() -> None:
-    assert OPTIONS.keys() == {*FACTS, "input_tokens", "output_tokens", "load"}
+    assert OPTIONS.keys() == {*FACTS, "accepted_tokens", "input_tokens", "output_tokens", "load"}
 
 
 def test_from_results_to_validated_predictions(optimizer: Command, tmp_path: Path) -> None:

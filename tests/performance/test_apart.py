@@ -98,6 +98,12 @@ def test_nothing_interrupts_a_step_that_decodes(catalogs: Catalogs) -> None:
     assert apart["pred_tpot_ms_mean"] < 0.8 * together["pred_tpot_ms_mean"]
 
 
+def test_uneven_arrivals_wait_longer(catalogs: Catalogs) -> None:
+    rate = {"load_type": "request_rate", "load_value": 30}
+    even, uneven = predicted(catalogs, rate, rate | {"arrival_cv2": 8})["pred_ttft_ms_mean"]
+    assert uneven > even
+
+
 def test_overload_is_told(catalogs: Catalogs) -> None:
     row = predicted(catalogs, {"load_type": "request_rate", "load_value": 500}).iloc[0]
     assert "overload" in row["pred_reason"]
@@ -109,6 +115,8 @@ def test_overload_is_told(catalogs: Catalogs) -> None:
     [
         ({"decode_tp": None}, "go together"),
         ({"prefill_workers": None}, "go together"),
+        ({"prefill_workers": None, "decode_workers": None, "tp": 8, "num_gpus": 8}, "go together"),
+        ({"prefill_workers": 1.5}, "must be whole"),
         ({"num_gpus": 40}, "num_gpus is not prefill_workers x prefill_tp"),
         ({"load_type": "offline"}, "serve clients or a rate"),
         ({"engine": "vllm"}, "nobody measured prefill and decode apart with vllm and a moe-mla model: sglang@moe-mla"),

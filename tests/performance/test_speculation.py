@@ -73,11 +73,11 @@ def test_a_draft_of_which_nothing_is_kept_only_costs(catalogs: Catalogs) -> None
 @pytest.mark.parametrize(
     ("text", "drafted", "kept"),
     [
-        ("eagle3:3", "3 drafted", "2.09 a step kept as counted for this model"),
-        ("EAGLE-1", "1 drafted", "1.65 a step kept as counted for this model"),
-        ("3", "3 drafted", "2.09 a step kept as counted for this model"),
+        ("eagle3:3", "3 drafted", "2.09 a step kept as counted for this model with eagle3"),
+        ("EAGLE-1", "1 drafted", "1.65 a step kept as counted for this model with eagle3"),
+        ("3", "3 drafted", "2.09 a step kept as counted for this model with eagle3"),
         ("mtp:2", "2 drafted", "as counted for other models"),
-        ("mtp", "1 drafted", "1.65 a step kept as counted for this model"),
+        ("mtp", "1 drafted", "1.65 a step kept as counted for this model with eagle3"),
     ],
 )
 def test_what_is_counted_of_the_model_goes_before_what_is_counted_of_others(

@@ -1,23 +1,29 @@
 """Speculative decoding in plans: where it pays replicas verify a draft, and a plan promises what its steps keep."""
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pytest
+import yaml
 from support.exporting import on_tensorrt, runs, with_deployment
 from support.scenarios import monthly_cost, proven
 
 from optimizer import as_json, optimize
+from optimizer.answers.export.export import export
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.policy import InForce
 from optimizer.inputs.scenario.restating import with_accepted
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.explain.alternatives import opportunities
+from optimizer.performance.candidates.lowering import LoweredRate, kin_of, with_lowered
+from optimizer.plan.explain.alternatives import next_best, opportunities
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.report import PlanReport
@@ -128,9 +134,41 @@ def test_an_alternative_has_drafts_of_its_own(catalogs: Catalogs) -> None:
     assert {c.speculation for c in second.configurations} == {"", "eagle3:1"}
 
 
-@pytest.mark.parametrize("written", ["eagle3:3", "EAGLE3 3", "eagle3-3"])
-def test_a_draft_is_written_in_short(written: str) -> None:
-    assert Draft.model_validate(written).name == "eagle3:3"
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [("eagle3:3", "eagle3:3"), ("EAGLE3 3", "eagle3:3"), ("eagle3-3", "eagle3:3"), ("eagle3", "eagle3:1")],
+)
+def test_a_draft_is_written_in_short(written: str, name: str) -> None:
+    assert Draft.model_validate(written).name == name
+
+
+def test_a_draft_in_force_is_known_however_it_is_written() -> None:
+    runs = dict.fromkeys(("workload", "model", "provider", "region", "instance_type", "gpu", "engine"), "x")
+    runs |= {"precision": "fp8", "kv_precision": "bf16", "pricing_term": "on_demand"}
+    counts = dict.fromkeys(("gpus_per_instance", "tensor_parallel", "pipeline_parallel", "replicas"), 1)
+    assert InForce.model_validate({**runs, **counts, "speculation": "EAGLE3 1"}).speculation == "eagle3:1"
+    with pytest.raises(ValueError, match="such as eagle3:3"):
+        InForce.model_validate({**runs, **counts, "speculation": "eagle3:x"})
+
+
+def test_what_a_simulation_lowers_is_of_one_draft(catalogs: Catalogs) -> None:
+    """A plain replica's lowered rate once fell on drafting ones of the same GPU and precision, too."""
+    (options,) = Inquiry.of(question(EAGLE), catalogs).options
+    plain = next(c for c in options.configurations if not c.speculation and options.pools[0].rate_per_s.any())
+    lowered = with_lowered(options, [LoweredRate("agents", kin_of(plain), 0.5, 0.85)], 0.85)
+    share = lowered.limits.counted_share
+    drafting = np.array([bool(c.speculation) for c in options.configurations])
+    alike = np.array([kin_of(c) == kin_of(plain) for c in options.configurations])
+    assert (share[drafting] == 1).all()
+    assert (share[alike] == 0.5).all()
+
+
+def test_a_plan_on_measured_speeds_beside_one_that_drafts_has_no_draft(bought: Bought) -> None:
+    inquiry, fleet = bought()
+    (measured,) = (each for each in next_best(inquiry, fleet) if each.kind == "measured")
+    (keep,), (options,) = measured.keep or (), inquiry.options
+    assert keep.any()
+    assert not any(c.speculation for c, kept in zip(options.configurations, keep, strict=True) if kept)
 
 
 def test_a_draft_stands_once() -> None:
@@ -177,6 +215,29 @@ def test_each_engine_is_told_what_to_draft(report: PlanReport, catalogs: Catalog
         in_file = {"decoding_type": "Eagle3", "max_draft_len": 3, "speculative_model": DRAFT}
         told = run.server.config.get("speculative_config")
         assert told == (in_file if engine == "tensorrt-llm" else None)
+
+
+def test_tools_hand_json_on_as_it_is(report: PlanReport, catalogs: Catalogs) -> None:
+    """KServe's start script evaluates its words as a shell does; Ray takes keywords as Python has them."""
+    plan = on_engine(report, "vllm", catalogs)
+    found, _ = runs(plan, catalogs, {("gpt-oss-120b", "eagle3"): DRAFT})
+    files = export(plan, catalogs, found, targets=("kserve", "ray-serve"), left_out=()).files
+    asked = {"method": "eagle3", "model": DRAFT, "num_speculative_tokens": 3}
+    kserve, ray = (next(yaml.safe_load_all(files[path])) for path in sorted(files) if path.endswith((".yaml", ".yml")))
+    (words,) = (each["value"] for each in _found(kserve, "env") if each["name"] == "VLLM_ADDITIONAL_ARGS")
+    told = shlex.split(words)
+    assert json.loads(told[told.index("--speculative-config") + 1]) == asked
+    assert _found(ray, "engine_kwargs")["speculative_config"] == asked
+
+
+def _found(content: Any, key: str) -> Any:
+    """The first value of that key, at whatever depth."""
+    if isinstance(content, dict):
+        if key in content:
+            return content[key]
+        content = list(content.values())
+    parts = (_found(each, key) for each in content) if isinstance(content, list) else ()
+    return next((each for each in parts if each is not None), None)
 
 
 def test_a_draft_that_nobody_named_is_asked_for(report: PlanReport, catalogs: Catalogs) -> None:

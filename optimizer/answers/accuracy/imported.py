@@ -144,7 +144,7 @@ def _cells(result: LoadResult, facts: Mapping[str, Any]) -> dict[str, str]:
     load = facts["load"]
     values = {
         **{name: facts[name] for name in FACTS},
-        "accepted_tokens": result.accepted_tokens,
+        "accepted_tokens": facts["accepted_tokens"],
         "attention_dp": 1 if result.attention_dp else None,
         "input_tokens": facts["input_tokens"],
         "output_tokens": facts["output_tokens"],

@@ -80,7 +80,8 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
     told = tuple(f"{file}:{at}: {why}" for at, why in zip(line[~kept], left_out[~kept], strict=True))
     if not kept.any():
         refused = zip(line.tolist(), left_out, strict=True)
-        raise InputError(Finding(file, at, "", str(why), "measure below the capacity") for at, why in refused)
+        hints = {QUEUE: "measure below the capacity"}
+        raise InputError(Finding(file, at, "", str(why), hints.get(str(why), "")) for at, why in refused)
     usable, lines = frame[kept].reset_index(drop=True), line[kept]
     fitted = problem(usable, catalogs, drafts=True).as_asked()
     values = fitted.calibration.values

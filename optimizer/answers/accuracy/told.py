@@ -27,6 +27,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "weight_precision": "--precision",
     "kv_precision": "--kv-precision",
     "speculation": "--speculation",
+    "accepted_tokens": "--accepted-tokens",
     "input_tokens": "--input-tokens",
     "output_tokens": "--output-tokens",
     "load": "--request-rate or --concurrency",

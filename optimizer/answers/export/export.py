@@ -1,5 +1,6 @@
 """`export`: files that deploy a plan, for every target that was asked for."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -144,13 +145,17 @@ def _check_month(month: date | None, targets: Sequence[str]) -> None:
         raise InputError([Finding("--month", 0, "", f"no bill is of the year {month.year}", hint)])
 
 
+HF_ID: Final = re.compile(r"[\w.-]+/[\w.-]+")
+"""A repository on Hugging Face."""
+
+
 def _named(weights: Sequence[str]) -> Named:
     """MODEL:PRECISION=NAME as a mapping."""
     found: dict[tuple[str, str], str] = {}
     for text in weights:
         key, _, hf_id = text.partition("=")
         model, _, precision = key.rpartition(":")
-        if not (model and precision and hf_id.count("/") == 1 and all(hf_id.split("/"))):
+        if not (model and precision and HF_ID.fullmatch(hf_id)):
             hint = "write MODEL:PRECISION=PUBLISHER/NAME, as in llama-3.1-8b:int4=RedHatAI/some-name"
             raise InputError([Finding("--weights", 0, "", f"'{text}' names no checkpoint", hint)])
         found[model, precision] = hf_id

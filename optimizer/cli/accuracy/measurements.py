@@ -33,6 +33,9 @@ def measurements_import(
     engine: Annotated[str | None, typer.Option(help="Serving engine: vllm, sglang, tensorrt-llm.")] = None,
     kv_precision: Annotated[str | None, typer.Option(help="Of the KV cache.")] = None,
     speculation: Annotated[str | None, typer.Option(help="The draft whose tokens steps verified: eagle3:3.")] = None,
+    accepted_tokens: Annotated[
+        float | None, typer.Option(min=1, max=64, help="What a step kept of it, its own token among them.")
+    ] = None,
     num_gpus: Annotated[int | None, typer.Option(min=1, help="Of the whole deployment.")] = None,
     pipeline_parallel: Degree = None,
     expert_parallel: Degree = None,
@@ -66,6 +69,7 @@ def measurements_import(
         "weight_precision": precision,
         "kv_precision": kv_precision,
         "speculation": speculation,
+        "accepted_tokens": accepted_tokens,
         "input_tokens": input_tokens,
         "output_tokens": output_tokens,
         "load": calls.load_of(request_rate, concurrency, None)[0],

@@ -25,7 +25,9 @@ DraftMethod = Literal["mtp", "eagle3", "dspark"]
 MAX_DRAFT_TOKENS: Final = 16
 USUAL_DRAFT_TOKENS: Final = 1
 """Where only a method is told: published pairs with multi-token heads are as much faster as one token makes them."""
-WRITTEN_DRAFT: Final = re.compile(r"(?:(?P<method>[a-z][a-z0-9_]*?)[\s:_-]*)?(?P<tokens>\d+)?", re.ASCII)
+WRITTEN_DRAFT: Final = re.compile(
+    r"(?:(?P<method>eagle3(?!\d)|[a-z][a-z0-9_]*?)(?:[\s:_-](?=\d))?)?(?P<tokens>\d+)?", re.ASCII
+)
 
 
 class EngineSettings(NamedTuple):
@@ -152,6 +154,15 @@ class Draft(Strict):
     def name(self) -> str:
         """As it is written."""
         return f"{self.method}:{self.draft_tokens}"
+
+
+def draft_name(text: str) -> str:
+    """A draft's name however it is written; none where there is none.
+
+    Raises:
+        ValueError: it names no draft.
+    """
+    return text and Draft.model_validate(text).name
 
 
 def counted_drafts(rows: Iterable[Acceptance], model: str, most_tokens: int) -> tuple[Draft, ...]:

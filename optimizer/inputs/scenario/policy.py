@@ -3,10 +3,11 @@
 from fnmatch import fnmatchcase
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import BYTES_PER_GB, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
+from optimizer.inputs.catalog.engines import draft_name
 from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind, SellerKind
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.fields import (
@@ -124,7 +125,7 @@ class InForce(Strict):
     engine: str
     precision: str
     kv_precision: str
-    speculation: str = ""
+    speculation: Annotated[str, AfterValidator(draft_name)] = ""
     tensor_parallel: PositiveWhole
     pipeline_parallel: PositiveWhole
     replicas: PositiveWhole

@@ -23,6 +23,7 @@ class Kin(NamedTuple):
     precision: str
     tensor_parallel: int
     pipeline_parallel: int
+    speculation: str = ""
 
 
 def kin_of(configuration: Configuration) -> Kin:

@@ -34,8 +34,9 @@ AS_REPLICAS: Final = {"tp": "tp", "ep": "ep", "attention_dp": "dp_attn", "dp": "
 
 
 def is_apart(table: DeploymentTable) -> Flags:
-    """Whether each row has two pools, (n,)."""
-    return ~np.isnan(table.numbers["prefill_workers"]) | ~np.isnan(table.numbers["decode_workers"])
+    """Whether each row says something of two pools, (n,)."""
+    unsaid: Flags = np.logical_and.reduce([np.isnan(table.numbers[name]) for name in APART])
+    return ~unsaid
 
 
 def read_apart(table: DeploymentTable, catalogs: Catalogs) -> None:
@@ -47,6 +48,7 @@ def read_apart(table: DeploymentTable, catalogs: Catalogs) -> None:
     half = apart & np.isnan(whole).any(axis=0)
     table.refuse(half, "prefill_workers, prefill_tp, decode_workers and decode_tp go together")
     table.refuse(apart & ~np.isin(table.names["load_type"], LOADS), "prefill and decode apart serve clients or a rate")
+    table.refuse(apart & (np.floor(whole) != whole).any(axis=0), "workers and their degrees must be whole")
     gpus = whole[0] * whole[1] + whole[2] * whole[3]
     other = apart & ~half & ~np.isnan(numbers["num_gpus"]) & (numbers["num_gpus"] != gpus)
     table.refuse(other, "num_gpus is not prefill_workers x prefill_tp + decode_workers x decode_tp")
@@ -108,11 +110,14 @@ class Prompts(RowArrays):
         alone = first_token_seconds(prefill, one)[:, 0] + prefill.constants["hand_over_s"] + sent
         return cls(alone, busy[:, 0] / workers)
 
-    def wait(self, rate_per_s: Floats) -> Floats:
-        """For the prompts of others that come at a rate, (n,); infinite at the capacity. Source: M/D/1 queue."""
+    def wait(self, rate_per_s: Floats, cv2: Floats | float = 1.0) -> Floats:
+        """For the prompts of others that come at a rate, (n,), their gaps as uneven as told; infinite at the capacity.
+
+        Source: Kingman's formula with constant service, which is the M/D/1 queue where arrivals are Poisson.
+        """
         load = rate_per_s * self.each
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(load < 1, self.each * load / (2 * np.maximum(1 - load, 0)), np.inf)
+            return np.where(load < 1, cv2 * self.each * load / (2 * np.maximum(1 - load, 0)), np.inf)
 
 
 def closed_loop_apart(decode: ReplicaModel, prompts: Prompts, clients: Floats, in_wave: Floats) -> Delivered:
@@ -141,13 +146,14 @@ def closed_loop_apart(decode: ReplicaModel, prompts: Prompts, clients: Floats, i
 
 
 def open_loop_apart(decode: ReplicaModel, prompts: Prompts, rate_per_s: Floats) -> Delivered:
-    """Poisson arrivals at a decode worker, (n,); above the capacity of either pool latencies are those at its edge."""
+    """Arrivals at a decode worker, (n,); above the capacity of either pool latencies are those at its edge, where the
+    line for a place to decode is not counted."""
     limit = decode.setup.constants["prefill_load_limit"]
     high = np.maximum(decode.places, 1.0)
     most = np.minimum(_rate(decode, high), 1 / prompts.each)
     rate = np.minimum(rate_per_s, most)
     decoding = largest(lambda b: _rate(decode, b) - rate, high).number
-    waited = prompts.wait(np.minimum(rate, limit / prompts.each))
+    waited = prompts.wait(np.minimum(rate, limit / prompts.each), decode.demand.arrivals.cv2)
     tpot, mean = _step(decode, decoding), prompts.alone + waited
     median, p95, p99 = (prompts.alone + tail_of(name) * waited for name in ("p50", *TAILS))
     return Delivered(mean, median, p95, p99, tpot, tpot, rate, rate_per_s / most)

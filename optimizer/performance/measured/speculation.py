@@ -70,7 +70,8 @@ def _accepted(catalogs: Catalogs, model: str, method: str, drafted: float) -> tu
     rows = [row for row in catalogs.acceptance if row.draft_tokens == drafted]
     own = [row for row in rows if row.model == catalogs.model(model).id]
     if found := [row for row in own if row.method == method] or own:
-        return kept_tokens(found), COUNTED.format(tokens=int(drafted), accepted=kept_tokens(found), of="this model")
+        of = f"this model with {' and '.join(sorted({row.method for row in found}))}"
+        return kept_tokens(found), COUNTED.format(tokens=int(drafted), accepted=kept_tokens(found), of=of)
     if found := [row for row in rows if row.method == method] or rows:
         return kept_tokens(found), COUNTED.format(tokens=int(drafted), accepted=kept_tokens(found), of="other models")
     return None

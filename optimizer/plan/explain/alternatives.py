@@ -21,7 +21,8 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.performance.candidates.avoiding import letting_in
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.pools import MIXED
-from optimizer.performance.uncertainty.evidence import unmeasured
+from optimizer.performance.physics.setup import Configuration
+from optimizer.performance.uncertainty.evidence import drafting, own_measured, unmeasured
 from optimizer.plan.explain.comparing import SideQuestion, told, without_plan
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import left_with
@@ -76,8 +77,14 @@ def _measured(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[SideQuestion]:
     if chosen.hosted or not any(d.provenance.performance == "estimated" for d in chosen.deployments):
         return
     distinct = [choice.distinct for choice in inquiry.options]
-    keep = tuple(each.by_row(~unmeasured(inquiry.catalogs, each.categories), np.bool_) for each in distinct)
+    keep = tuple(each.by_row(~_guessed(inquiry, each.categories), np.bool_) for each in distinct)
     yield SideQuestion("measured", "on what was measured", lambda: inquiry, keep)
+
+
+def _guessed(inquiry: Inquiry, configurations: Sequence[Configuration]) -> Flags:
+    """Whether nobody measured each configuration's like, (n,): a draft that the scenario names is an estimate, too."""
+    drafts = drafting(configurations) & ~own_measured(inquiry.catalogs, configurations)
+    return unmeasured(inquiry.catalogs, configurations) | drafts
 
 
 def _without(inquiry: Inquiry, field: str, names: Sequence[str]) -> tuple[Flags, ...]:

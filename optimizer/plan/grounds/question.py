@@ -34,8 +34,9 @@ def _workload(workload: Workload) -> Iterator[str]:
     if workload.cached_input_share:
         yield f"{workload.cached_input_share:.0%} of prompt tokens cached"
     for model in (workload.model, *(other.model for other in workload.alternatives)):
-        for draft in workload.drafts_of(model):
-            yield f"{model} may draft {draft.name} ({exactly(draft.accepted_tokens or 1)} tokens kept a step)"
+        drafts = [f"{each.name} (keeps {exactly(each.accepted_tokens or 1)})" for each in workload.drafts_of(model)]
+        if drafts:
+            yield f"{model} may draft {' or '.join(drafts)}"
     limits = list(latency_limits(workload))
     yield from limits or ["no latency promised"]
     if workload.slo.ttft_overhead_ms:

@@ -248,6 +248,11 @@ def _by_second(bought: PlannedFleet) -> Iterator[str]:
             f"{used.workload}: a container of {used.provider} is taken to start in {used.start_up_s:.0f} s, for which "
             f"{waiting_words(waiting)}; measure it and set policy.per_second.start_up_s"
         )
+        if used.speculation:
+            yield (
+                f"{used.workload}: nobody measured drafts ({used.speculation}) but of one model on one GPU; run a "
+                "benchmark before relying on it"
+            )
 
 
 def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:

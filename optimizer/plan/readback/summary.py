@@ -43,8 +43,9 @@ def by_second_words(used: Containers) -> str:
     most = max(entry.containers for entry in used.schedule)
     kept = "; kept up in some hours" if any(entry.kept_up for entry in used.schedule) else ""
     kept = "; never stopped" if all(entry.kept_up for entry in used.schedule) else kept
+    formats = " ".join(filter(None, (used.precision, used.speculation)))
     return (
-        f"{used.workload}: {used.model} {used.precision} on at most {most} × {used.name} ({used.gpus_per_replica}×"
+        f"{used.workload}: {used.model} {formats} on at most {most} × {used.name} ({used.gpus_per_replica}×"
         f"{used.gpu}, {used.engine}) at {used.provider}, up to {up:.1%} of the time at ${exactly(used.usd_per_second)} "
         f"a second{kept}; stops after {figure(used.idle_timeout_s)} s without a request, starts in "
         f"{figure(used.start_up_s)} s, for which {waiting_words(waiting)}"

@@ -138,6 +138,7 @@ class HeldRate(Strict):
     precision: str
     tensor_parallel: int
     pipeline_parallel: int
+    speculation: str = Field(default="", exclude_if=operator.not_)
     predicted_requests_per_second: Figure
     """To be sustained by the formulas, of the mix of classes that the plan sends it."""
     held_requests_per_second: Figure

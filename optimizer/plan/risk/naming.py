@@ -14,7 +14,8 @@ def name_of(purchases: WaysToBuy, row: int, workloads: tuple[str, ...]) -> str:
     way: WayToBuy = purchases.ways[row]
     c = way.configuration
     layout = f"tp{c.tensor_parallel}" + (f"pp{c.pipeline_parallel}" if c.pipeline_parallel > 1 else "")
-    return f"{way.offer.id} {c.model} {c.precision} {layout} {c.engine} for {workloads[way.workload]}"
+    formats = " ".join(filter(None, (c.precision, c.speculation)))
+    return f"{way.offer.id} {c.model} {formats} {layout} {c.engine} for {workloads[way.workload]}"
 
 
 def machines(purchases: WaysToBuy, rows: Iterable[int], workloads: tuple[str, ...]) -> list[MachineInDraws]:

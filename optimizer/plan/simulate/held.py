@@ -115,8 +115,9 @@ def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
 def _held(d: Deployment, of: Kin, held_per_s: float, predicted_per_s: float, highest_load: float) -> HeldRate:
     """What is found, and the share of the predicted rate at which no replica is sent more."""
     share = math.floor(held_per_s / (predicted_per_s * highest_load) * 10**DIGITS) / 10**DIGITS
+    formats = " ".join(filter(None, (d.precision, d.speculation)))
     text = (
-        f"{d.workload} on {d.gpus_per_replica}× {d.gpu} {d.precision}: a replica holds {figure(held_per_s)} of the "
+        f"{d.workload} on {d.gpus_per_replica}× {d.gpu} {formats}: a replica holds {figure(held_per_s)} of the "
         f"{figure(predicted_per_s * highest_load)} requests/s that it was to be sent at most"
     )
     return HeldRate(

@@ -139,6 +139,11 @@ def _how(found: BenchmarkPlan) -> Iterator[str]:
         before = f"other prompts at the same rate go before for {figure(WARM_UP_S)} s"
         yield f"{before}, which no result, minute or price counts"
     yield from tool.remarks
+    if any(item.runs[0].d.speculation for item in found.deployments):
+        yield (
+            "what a step keeps of a draft hangs on the text, and random tokens are none: replay prompts of your own "
+            "before you believe a verdict on a deployment that drafts"
+        )
     yield f"the runs are made for the plan {short_id(found.plan_id)}, and for no other"
 
 

@@ -49,7 +49,8 @@ def _script(found: BenchmarkPlan, item: BenchmarkedDeployment) -> Iterator[str]:
     yield f"# {MARK} for {found.scenario}, plan {short_id(found.plan_id)}; needs {TOOLS[found.tool].needs}."
     layout = f"tensor parallel {d.tensor_parallel}, pipeline parallel {d.pipeline_parallel}"
     yield f"# One replica of {d.model} {d.precision}, KV {d.kv_precision}, on {d.gpus_per_replica}x {d.gpu}, {layout},"
-    yield f"# with {d.engine} {d.engine_version}. {figure(item.runs[0].duration_s / 60)} minutes."
+    drafts = f", drafting {d.speculation}" if d.speculation else ""
+    yield f"# with {d.engine} {d.engine_version}{drafts}. {figure(item.runs[0].duration_s / 60)} minutes."
     yield "set -euo pipefail"
     yield f': "${{URL:?address of one replica, such as URL=http://HOST:8000 ./{item.name}.sh}}"'
     yield 'cd "$(dirname "$0")"'

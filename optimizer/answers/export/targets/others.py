@@ -1,5 +1,6 @@
 """Docker Compose on one machine, and Ray Serve on a cluster of one's own."""
 
+import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -91,11 +92,13 @@ def ray_serve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     return {"ray-serve.yaml": common.header(runs, common.EXPERIMENTAL, engine) + common.document(content)}
 
 
-def _typed(words: Sequence[str]) -> str | int | float | bool:
+def _typed(words: Sequence[str]) -> object:
     """What stands behind a flag as Python has it; a flag alone is true."""
     if not words:
         return True
     (word,) = words
+    if word.startswith("{"):
+        return json.loads(word)
     for kind in (int, float):
         try:
             return kind(word)

@@ -1,5 +1,6 @@
 """Platforms that serve models on Kubernetes: KServe's LLMInferenceService, the llm-d chart, Dynamo's graph."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ def kserve(runs: Sequence[Run], facts: DeployFacts) -> dict[str, str]:
     common.only_vllm(run)
     gpus = {common.gpu_resource(facts, run): str(run.server.gpus)}
     words = run.server.arguments("served_name", "tensor_parallel", "pipeline_parallel", "host", "port")
-    arguments = {"name": "VLLM_ADDITIONAL_ARGS", "value": " ".join(words)}
+    arguments = {"name": "VLLM_ADDITIONAL_ARGS", "value": shlex.join(words)}
     container = {
         "name": "main",
         "image": common.image(run),
