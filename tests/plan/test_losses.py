@@ -45,6 +45,18 @@ def test_one_word_asks_for_what_the_list_asks(word: str, asking: Asked) -> None:
     assert plain.monthly_cost_usd < in_a_word.monthly_cost_usd
 
 
+def test_a_plan_that_survives_an_instance_as_it_is_costs_nothing_more(asking: Asked) -> None:
+    """Lowered rates once made a row of its own, dearer than the plan, beside "all demand is still served"."""
+    inquiry = asking()
+    safe = replace(proven(asking(availability="instance")), placement=())
+    lost = instance_lost(inquiry.scenario, safe)
+    assert lost is not None
+    assert lost.share_left >= 1
+    (row,) = availability(inquiry.for_comparison(), Clock(0.0), safe)
+    assert row.difference_usd == 0
+    assert row.monthly_cost_usd == safe.monthly_cost_usd
+
+
 def test_surviving_an_instance_costs_what_the_row_says(asking: Asked) -> None:
     inquiry = asking()
     bought, safe = proven(inquiry), proven(asking(availability="instance"))

@@ -23,7 +23,8 @@ from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.pools import MIXED
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import drafting, own_measured, unmeasured
-from optimizer.plan.explain.comparing import SideQuestion, told, without_plan
+from optimizer.plan.explain.comparing import SideQuestion, told, unchanged, without_plan
+from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import left_with
 from optimizer.plan.question.simplifying import simplified
@@ -149,9 +150,13 @@ def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Itera
     policy = inquiry.scenario.policy
     if not chosen.deployments or {"instance", "region", "provider"} & set(policy.losses):
         return
+    change, lost = "so that any one instance may fail", instance_lost(inquiry.scenario, chosen)
+    if lost is not None and lost.share_left >= 1:
+        yield unchanged("availability", change, chosen)
+        return
     asked = inquiry.under_policy(availability="none", survive={"loss_of": (*policy.losses, "instance")})
     own = left_with(asked, [purchase.offer for purchase in chosen.purchases])
-    timed, change = replace(asked, clock=within), "so that any one instance may fail"
+    timed = replace(asked, clock=within)
     known: Answer | None = None
     settled = False
     try:

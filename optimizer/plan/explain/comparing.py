@@ -177,6 +177,20 @@ def told(
     )
 
 
+def unchanged(kind: str, change: str, chosen: PlannedFleet) -> Alternative:
+    """What the chosen plan already does; nothing was looked for that does it for less."""
+    summary, cost = summarized(chosen), chosen.monthly_cost_usd
+    return Alternative(
+        kind=kind,
+        change=change,
+        outcome="feasible",
+        monthly_cost_usd=cost,
+        difference_usd=cost - cost,
+        summary=summary,
+        text=f"{change}: at most ${cost:,.2f} a month ({signed(cost - cost)}), {summary}",
+    )
+
+
 def without_plan(kind: str, change: str, outcome: Outcome, why: str) -> Alternative:
     return Alternative(
         kind=kind,
