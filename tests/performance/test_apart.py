@@ -51,7 +51,7 @@ def predicted(catalogs: Catalogs, *changes: dict[str, object]) -> pd.DataFrame:
 
 
 def test_both_pools_take_as_long_as_was_measured(catalogs: Catalogs) -> None:
-    """Nothing was fitted to these but what handing over takes: a token within a fifth, throughput within a quarter."""
+    """Nothing was fitted to these but what handing over takes: a token within a quarter, throughput within 30 %."""
     found = predicted(catalogs, *OTHERS)
     assert (found["pred_status"] == "ok").all()
     assert (found["pred_source"] == "estimated").all()

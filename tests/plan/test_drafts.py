@@ -4,7 +4,9 @@ import json
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from support.exporting import on_tensorrt, runs, with_deployment
 from support.scenarios import monthly_cost, proven
 
 from optimizer import as_json, optimize
-from optimizer.answers.export.export import export
+from optimizer.answers.benchmark import benchmark
+from optimizer.answers.export.export import export, export_plan
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
@@ -25,9 +28,12 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.lowering import LoweredRate, kin_of, with_lowered
 from optimizer.plan.explain.alternatives import next_best, opportunities
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.readback.summary import by_second_words
+from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.verify.verify import verify
+from optimizer.report.benchmark.files import benchmark_answer
 
 EAGLE = {"method": "eagle3", "draft_tokens": 3, "accepted_tokens": 2.5}
 DRAFT = "nvidia/gpt-oss-120b-Eagle3-v3"
@@ -238,6 +244,27 @@ def _found(content: Any, key: str) -> Any:
         content = list(content.values())
     parts = (_found(each, key) for each in content) if isinstance(content, list) else ()
     return next((each for each in parts if each is not None), None)
+
+
+def test_containers_that_draft_say_so() -> None:
+    fields = dict.fromkeys(("workload", "model", "engine", "provider", "name", "gpu"), "x")
+    hours = ContainerHours.model_construct(containers=1, kept_up=False, share_up=0.5, waiting_share=0.0)
+    numbers = {"gpus_per_replica": 1, "idle_timeout_s": 60.0, "start_up_s": 30.0, "usd_per_second": Decimal("0.001")}
+    used = Containers.model_construct(
+        **fields, **numbers, precision="mxfp4", speculation="eagle3:1", accepted_tokens=1.65, schedule=[hours]
+    )
+    assert "mxfp4 eagle3:1 on at most" in by_second_words(used)
+
+
+def test_a_checkpoint_has_no_blanks(catalogs: Catalogs) -> None:
+    with pytest.raises(InputError, match="names no checkpoint"):
+        export_plan(Path("nowhere.json"), ["vllm"], catalogs, ["gpt-oss-120b:eagle3=x/y z"])
+
+
+def test_a_benchmark_of_a_draft_says_that_random_tokens_are_no_text(report: PlanReport, catalogs: Catalogs) -> None:
+    found = benchmark(report, Scenario.model_validate(report.inputs.scenario), catalogs, "vllm")
+    (how,) = (each for each in benchmark_answer(found).sections if each.title == "How they measure")
+    assert any("random tokens are none" in line for line in how.lines)
 
 
 def test_a_draft_that_nobody_named_is_asked_for(report: PlanReport, catalogs: Catalogs) -> None:
