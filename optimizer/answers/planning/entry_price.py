@@ -7,8 +7,8 @@ from typing import Final, Literal, NamedTuple
 from optimizer.answers.planning.until_it_holds import MOST_ROUNDS, counted_on_for_less
 from optimizer.base.clock import Limit, until_limit
 from optimizer.base.model import Strict
+from optimizer.plan.explain.comparing import NONE_HOLDS
 from optimizer.plan.explain.pricing import Crossing, crossing
-from optimizer.plan.explain.ways_out import NONE_HOLDS
 from optimizer.plan.question.forcing import OF_OFFERS, Choice, offers_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.summary import summarized

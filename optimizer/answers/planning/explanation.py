@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from optimizer.answers.planning.until_it_holds import held_plan
+from optimizer.answers.planning.until_it_holds import held_answer, held_plan
 from optimizer.base.clock import Limit, LimitReached, until_limit
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.scenario.scenario import Scenario
@@ -62,10 +62,12 @@ def explained(
     insured = insurance(inquiry)
     unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
     also = list(by_api(inquiry, bought))
-    also += availability(replace(unbudgeted, close_enough=True), few.clock.share(SHARE_OF_AVAILABILITY), bought)
+    within = few.clock.share(SHARE_OF_AVAILABILITY)
+    also += availability(replace(unbudgeted, close_enough=True), within, bought, held_answer)
     # in one turn, so that none is tried again before all have been asked
     without, others, more, untold, rules = compared(
         bought,
+        held_answer,
         insured.values(),
         next_best(unbudgeted, bought),
         (*opportunities(inquiry), *central_prediction(few)),

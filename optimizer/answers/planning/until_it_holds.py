@@ -7,6 +7,7 @@ from typing import Final
 
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
+from optimizer.plan.explain.comparing import Asking
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -17,7 +18,7 @@ from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
 from optimizer.plan.simulate.held import held_rates, lowered_rates
 from optimizer.plan.simulate.judging import promises, room
-from optimizer.plan.simulate.simulated import confirmed
+from optimizer.plan.simulate.simulated import confirmed, refuted
 
 MOST_ROUNDS: Final = 6
 """Plans that may break a promise before one is shown as it is; most need one."""
@@ -57,10 +58,10 @@ class Attempt:
         return (self.answer.cheapest or self.answer).solution.cost_usd_per_month or math.inf
 
 
-def held_beside(asked: Inquiry, answer: Answer) -> Attempt:
+def held_beside(asked: Inquiry, answer: Answer, again: Asking = answered) -> Attempt:
     """An answer beside another one as replicas are counted on until its plan holds, or the last that does not.
 
-    Every hour of a week is not asked once more.
+    Every hour of a week is not asked once more. `again` is how the question is asked with replicas counted on for less.
 
     Raises:
         LimitReached: before it was known whether it holds.
@@ -68,10 +69,29 @@ def held_beside(asked: Inquiry, answer: Answer) -> Attempt:
     asked.still_wanted()
     bought = read_back(answer)
     first = Attempt(answer, bought, confirmed_by_simulation(asked, bought))
-    attempt, _ = until_it_holds(asked, answer, first, asked.clock)
+    attempt, _ = until_it_holds(asked, answer, first, asked.clock, again)
     if attempt.breaks:
         asked.still_wanted()
     return attempt
+
+
+def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer | None:
+    """The answer beside another where a look at few requests doesn't refute its plan, else as `held_beside` if the
+    question is asked `again`; None where each plan breaks a promise all the same.
+
+    Raises:
+        LimitReached: before that was known.
+    """
+    asked.still_wanted()
+    bought = read_back(answer)
+
+    def look() -> bool:
+        return refuted(asked.scenario, asked.catalogs, bought)
+
+    if not (look() if asked.kept is None else asked.kept.simulated("refuted", asked.scenario, bought, look)):
+        return answer
+    attempt = None if again is None else held_beside(asked, answer, again)
+    return None if attempt is None or attempt.breaks else attempt.answer
 
 
 def held_plan(asked: Inquiry, answer: Answer) -> PlannedFleet | None:
@@ -97,7 +117,9 @@ def counted_on_for_less(asked: Inquiry, answer: Answer) -> tuple[LoweredRate, ..
     return None if found.holds is False and not held else lowered_rates(held, asked.scenario.policy)
 
 
-def until_it_holds(asked: Inquiry, first: Answer, attempt: Attempt, clock: Clock) -> tuple[Attempt, bool]:
+def until_it_holds(
+    asked: Inquiry, first: Answer, attempt: Attempt, clock: Clock, again: Asking = answered
+) -> tuple[Attempt, bool]:
     """The first plan that holds as replicas are counted on for less, or the last one; and whether no limit had a part
     in it.
 
@@ -106,6 +128,7 @@ def until_it_holds(asked: Inquiry, first: Answer, attempt: Attempt, clock: Clock
         first: An answer at rates that are no lower.
         attempt: What is known.
         clock: Of the whole question.
+        again: How it is asked once more.
     """
     ended = True
     while not attempt.holds and len(attempt.rounds) < MOST_ROUNDS:
@@ -120,13 +143,13 @@ def until_it_holds(asked: Inquiry, first: Answer, attempt: Attempt, clock: Clock
             break
         lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
         others = others_lowered(lowered) if len(rounds) >= ROUNDS_ALONE else ()
-        again = _with_less(asked, (first, answer), (*lowered, *others), clock)
-        left_no_plan = again.solution.cost_usd_per_month is None
+        later = _with_less(asked, (first, answer), (*lowered, *others), clock, again)
+        left_no_plan = later.solution.cost_usd_per_month is None
         told = (*rounds, _round(attempt.bought, found, held, others, left_no_plan=left_no_plan))
         if left_no_plan:
-            return replace(attempt, rounds=told), ended and again.solution.outcome == "infeasible"
-        bought = read_back(again)
-        attempt = Attempt(again, bought, confirmed_by_simulation(asked, bought), told)
+            return replace(attempt, rounds=told), ended and later.solution.outcome == "infeasible"
+        bought = read_back(later)
+        attempt = Attempt(later, bought, confirmed_by_simulation(asked, bought), told)
     return attempt, ended
 
 
@@ -155,7 +178,9 @@ def _held(
     return work() if asked.kept is None else asked.kept.simulated(tuple(lowered), asked.scenario, bought, work)
 
 
-def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
+def _with_less(
+    asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock, asking: Asking
+) -> Answer:
     """The question again, with replicas counted on for less.
 
     A search that was cut short may find a worse plan than the one that broke a promise, made larger: the cheaper of the
@@ -166,13 +191,14 @@ def _with_less(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[
         before: Its first answer, at the rates that are predicted, and the one whose plan broke a promise.
         lowered: What replicas are counted on for.
         clock: Of the whole question.
+        asking: How it is asked; only the question itself may go on from a plan of few periods.
     """
     first, broken = before
     own = clock.share(SHARE_OF_ROUND)
-    if is_to_go_on(broken) or first.every_hour_is_due:
+    if asking is answered and (is_to_go_on(broken) or first.every_hour_is_due):
         again = _soon(first, replace(broken.inquiry, clock=own).with_lowered(lowered))
     else:
-        again = answered(replace(asked, clock=own).with_lowered(lowered))
+        again = asking(replace(asked, clock=own).with_lowered(lowered))
     if again.every_hour_is_due and not own.expired:
         return again
     found = (again.cheapest or again).solution

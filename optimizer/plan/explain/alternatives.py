@@ -23,7 +23,7 @@ from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.pools import MIXED
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import drafting, own_measured, unmeasured
-from optimizer.plan.explain.comparing import SideQuestion, told, unchanged, without_plan
+from optimizer.plan.explain.comparing import Held, SideQuestion, that_holds, told, unchanged, without_plan
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import left_with
@@ -141,7 +141,7 @@ def _with_drafts(inquiry: Inquiry) -> Iterator[SideQuestion]:
         yield SideQuestion("speculation", f"with drafts ({', '.join(new)})", drafting, admits_more=True)
 
 
-def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Iterator[Alternative]:
+def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet, held: Held) -> Iterator[Alternative]:
     """What surviving the loss of any instance would cost, where no promise includes it yet.
 
     Most plans survive it soonest with more of what they run, or buy: what that costs leaves few candidates for all
@@ -168,6 +168,7 @@ def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet) -> Itera
             settled = few is timed and answer.solution.outcome in ("optimal", "infeasible")
         # among all candidates, of which those that were looked at first are some
         known = simplified(replace(known, inquiry=replace(timed, options=known.inquiry.options)))
+        known = that_holds(timed, known, lambda again: simplified(solved_for_least_cost(again)), held)
     except LimitReached as reached:
         if known is None or known.solution.cost_usd_per_month is None:
             yield without_plan("availability", change, "unproven", f"not compared, {reached}")

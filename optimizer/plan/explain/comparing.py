@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from optimizer.base.arrays import Flags
-from optimizer.base.clock import Limit, LimitReached
+from optimizer.base.clock import LimitReached
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.simplifying import simplified
 from optimizer.plan.question.solving import less_than, solved_for_least_cost
@@ -40,11 +41,22 @@ LARGEST_GAP_SHOWN: Final = 0.25
 """Of a plan that a limit left unproven, which is told as what the comparison costs at most."""
 
 
-class NotSimplified(LimitReached):
-    """A comparison whose least cost is proven, with no time left to look for a plan with no more to operate."""
+NONE_HOLDS: Final = "no plan was found that keeps every promise when requests arrive one by one"
+REFUTED: Final = "the plan at that price breaks a promise when requests arrive one by one, and no other was looked for"
 
-    def __init__(self, limit: Limit, least_usd: float) -> None:
-        super().__init__(limit)
+Asking: TypeAlias = Callable[[Inquiry], Answer]
+"""How a question is answered."""
+
+Held: TypeAlias = Callable[[Inquiry, Answer, Asking | None], Answer | None]
+"""An answer as replicas are counted on until simulated requests find its plan to hold, the question asked again each
+time; its own plan alone where that is not said; None where none was found."""
+
+
+class LeastCostAlone(Exception):
+    """A comparison of which a least cost is known, and why there is no plan to show."""
+
+    def __init__(self, why: str, least_usd: float) -> None:
+        super().__init__(why)
         self.least_usd = Decimal(repr(least_usd)).quantize(CENT, ROUND_FLOOR)
 
 
@@ -66,27 +78,30 @@ class SideQuestion:
         """Which are asked before it: the lower the sooner."""
         return ASKED_FIRST.index(self.kind) if self.kind in ASKED_FIRST else len(ASKED_FIRST)
 
-    def beside(self, chosen: PlannedFleet, share: float) -> Alternative:
-        """Its answer in so much of what is left of a limit, told as `told` says."""
+    def beside(self, chosen: PlannedFleet, share: float, held: Held) -> Alternative:
+        """Its answer in so much of what is left of a limit, told as `told` says; a plan that simulated requests refute
+        is followed by others the second time alone."""
         known_usd = float(chosen.monthly_cost_usd) if self.admits_more else None
+        asking = partial(_as_far_as_time_goes, keep=self.keep, known_usd=known_usd)
+        again = asking if share == SHARE_OF_SECOND_TRY else None
         try:
             inquiry = self.asked()
             own = replace(inquiry, clock=inquiry.clock.share(share))
-            answer = _as_far_as_time_goes(own, self.keep, known_usd)
-        except NotSimplified as reached:
+            answer = that_holds(own, asking(own), again, held)
+        except LeastCostAlone as reached:
             return without_plan(self.kind, self.change, "unproven", self._bounded(chosen, reached))
         except LimitReached as reached:
             return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
         return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more)
 
-    def once_more(self, chosen: PlannedFleet, known: Alternative) -> Alternative:
+    def once_more(self, chosen: PlannedFleet, known: Alternative, held: Held) -> Alternative:
         """Its answer with more time where it has none yet; what a first try said stands if a second says no more."""
         if known.outcome != "unproven":
             return known
-        again = self.beside(chosen, SHARE_OF_SECOND_TRY)
+        again = self.beside(chosen, SHARE_OF_SECOND_TRY, held)
         return known if again.outcome == "unproven" else again
 
-    def _bounded(self, chosen: PlannedFleet, known: NotSimplified) -> str:
+    def _bounded(self, chosen: PlannedFleet, known: LeastCostAlone) -> str:
         """What a least cost says: how much is due at least, or saved at most."""
         above = known.least_usd - chosen.monthly_cost_usd
         if above > 0:
@@ -94,23 +109,50 @@ class SideQuestion:
         return f"saves at most ${-above:,.2f} a month, {known}" if self.admits_more else f"not compared, {known}"
 
 
-def compared(chosen: PlannedFleet, *groups: Iterable[SideQuestion]) -> tuple[list[Alternative], ...]:
+def compared(chosen: PlannedFleet, held: Held, *groups: Iterable[SideQuestion]) -> tuple[list[Alternative], ...]:
     """The answers to groups of questions, all asked in one turn, and those that its share of the time was too short for
     once more at the end; those of the first page before the others."""
     asked = [list(group) for group in groups]
     questions = [question for group in asked for question in group]
     in_turn = sorted(range(len(questions)), key=lambda n: questions[n].turn)
-    found = {n: questions[n].beside(chosen, SHARE_OF_FIRST_TRY) for n in in_turn}
-    found |= {n: questions[n].once_more(chosen, found[n]) for n in in_turn}
+    found = {n: questions[n].beside(chosen, SHARE_OF_FIRST_TRY, held) for n in in_turn}
+    found |= {n: questions[n].once_more(chosen, found[n], held) for n in in_turn}
     rows = iter([found[n] for n in range(len(questions))])
     return tuple([next(rows) for _ in group] for group in asked)
+
+
+def that_holds(asked: Inquiry, answer: Answer, again: Asking | None, held: Held) -> Answer:
+    """An answer whose plan holds under simulated load, without a plan where none was found that does.
+
+    Args:
+        asked: The question.
+        answer: By formulas alone.
+        again: How it is asked again where replicas are counted on for less; None where it is not.
+        held: What simulates its plan.
+
+    Raises:
+        LeastCostAlone: its plan does not hold and the question is not asked again, or no time was left for that.
+        LimitReached: the same, where nothing is known of what it costs.
+    """
+    if answer.solution.cost_usd_per_month is None:
+        return answer
+    least_usd = (answer.cheapest or answer).solution.bound_usd_per_month
+    try:
+        found = held(asked, answer, again)
+    except LimitReached as reached:
+        if not least_usd:
+            raise
+        raise LeastCostAlone(str(reached), least_usd) from reached
+    if found is None and again is None and least_usd:
+        raise LeastCostAlone(REFUTED, least_usd)
+    return replace(answer, solution=answer.solution.without_its_plan()) if found is None else found
 
 
 def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float | None) -> Answer:
     """The simplest plan that is as good as cheapest, or the best that was found in time: so much is due at most.
 
     Raises:
-        NotSimplified: no time was left for more than a least cost, which bounds what is due.
+        LeastCostAlone: no time was left for more than a least cost, which bounds what is due.
         LimitReached: what was found in time says too little: none, none cheaper than a known plan that is still to be
             had, or where none is known one that may be far above the cheapest.
     """
@@ -123,7 +165,7 @@ def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_u
         except LimitReached as reached:
             if found.cost_usd_per_month is None or not _of_every_plan(cheapest.inquiry):
                 raise
-            raise NotSimplified(reached.limit, found.bound_usd_per_month or 0.0) from reached
+            raise LeastCostAlone(str(reached), found.bound_usd_per_month or 0.0) from reached
     if found.cost_usd_per_month is None or found.relative_gap is None:
         raise LimitReached(found.ended_by)
     says_much = found.relative_gap <= LARGEST_GAP_SHOWN if known_usd is None else found.cost_usd_per_month < known_usd
@@ -157,7 +199,7 @@ def told(
     if admits_more and found in NONE_CHEAPER:
         found = NONE_CHEAPER[found]
     elif found not in ("optimal", "feasible"):
-        return without_plan(kind, change, found, "no plan meets the scenario")
+        return without_plan(kind, change, found, "no plan meets the scenario" if found == "infeasible" else NONE_HOLDS)
     else:
         other = outlined(answer)
     if admits_more and other.monthly_cost_usd >= chosen.monthly_cost_usd:

@@ -10,6 +10,7 @@ from optimizer.base.clock import Limit, until_limit
 from optimizer.inputs.requirements.declaration import Value
 from optimizer.inputs.requirements.stated import StatedRequirement, askable, shown, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.comparing import NONE_HOLDS
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
 from optimizer.plan.question.asking import first_with_a_plan
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -32,7 +33,6 @@ HeldPlan: TypeAlias = Callable[[Inquiry, Answer], Outline | None]
 Changes: TypeAlias = tuple[tuple[StatedRequirement, Value | bool | None], ...]
 """Requirements with what they are set to."""
 
-NONE_HOLDS: Final = "no plan was found that keeps every promise when requests arrive one by one"
 BROKEN: Final = f"no way out, for {NONE_HOLDS}"
 BUDGET: Final = "max_monthly_usd"
 

@@ -60,6 +60,16 @@ def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Si
     return found
 
 
+def refuted(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> bool:
+    """Whether as few requests as are soon simulated break a promise of a plan for certain: a look at what stands beside
+    another plan."""
+    few, _ = TRIED_REQUESTS
+    found = simulated(
+        Claim(scenario, catalogs, fleet), None, confidence=scenario.policy.confidence, requests=few, seeds=1
+    )
+    return found.holds is False
+
+
 def simulated(
     claim: Claim,
     arrivals: Arrivals | None,
