@@ -9,6 +9,7 @@ import pytest
 from support.asking import CHAT, few_offers
 from support.scenarios import proven
 
+from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario, Workload
@@ -52,7 +53,7 @@ def test_a_plan_that_survives_an_instance_as_it_is_costs_nothing_more(asking: As
     lost = instance_lost(inquiry.scenario, safe)
     assert lost is not None
     assert lost.share_left >= 1
-    (row,) = availability(inquiry.for_comparison(), Clock(0.0), safe)
+    (row,) = availability(inquiry.for_comparison(), Clock(0.0), safe, held_answer)
     assert row.difference_usd == 0
     assert row.monthly_cost_usd == safe.monthly_cost_usd
 
@@ -60,12 +61,12 @@ def test_a_plan_that_survives_an_instance_as_it_is_costs_nothing_more(asking: As
 def test_surviving_an_instance_costs_what_the_row_says(asking: Asked) -> None:
     inquiry = asking()
     bought, safe = proven(inquiry), proven(asking(availability="instance"))
-    (row,) = availability(inquiry.for_comparison(), Clock(), bought)
+    (row,) = availability(inquiry.for_comparison(), Clock(), bought, held_answer)
     assert (row.outcome, row.monthly_cost_usd) == ("optimal", safe.monthly_cost_usd)
     assert row.difference_usd == safe.monthly_cost_usd - bought.monthly_cost_usd
     for promised in ("instance", "region", "provider"):
-        assert not list(availability(asking(availability=promised), Clock(), safe))
-    (hasty,) = availability(inquiry.for_comparison().beside_a_plan(Clock()), Clock(0.0), bought)
+        assert not list(availability(asking(availability=promised), Clock(), safe, held_answer))
+    (hasty,) = availability(inquiry.for_comparison().beside_a_plan(Clock()), Clock(0.0), bought, held_answer)
     assert hasty.outcome == "feasible"
     assert "at most $" in hasty.text
     assert row.monthly_cost_usd <= hasty.monthly_cost_usd <= 2 * bought.monthly_cost_usd

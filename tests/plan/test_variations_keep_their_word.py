@@ -9,6 +9,7 @@ import pytest
 from support.scenarios import monthly_cost
 
 from optimizer import optimize
+from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
@@ -175,7 +176,9 @@ def test_what_more_would_save_is_what_a_search_that_knows_no_plan_finds(few: Cat
     answer = solved(Inquiry.of(Scenario.model_validate(SCENARIO), few))
     chosen, beside = read_back(answer), answer.inquiry.beside_a_plan(Clock(), answer.complexity).for_comparison()
     asked = beside.under_policy(**wider)
-    ((from_below,),) = compared(chosen, [SideQuestion("wider", "with more", lambda: asked, admits_more=True)])
+    ((from_below,),) = compared(
+        chosen, held_answer, [SideQuestion("wider", "with more", lambda: asked, admits_more=True)]
+    )
     assert from_below == told("wider", "with more", chosen, solved(asked), admits_more=True)
 
 
@@ -200,7 +203,9 @@ def test_what_time_leaves_unproven_is_told_as_at_most_where_that_says_much(
     cut_short = {"outcome": "unproven" if found is None else "feasible", "ended_by": "time limit"}
     solution = replace(answer.solution, **cut_short, cost_usd_per_month=usd, relative_gap=gap)
     monkeypatch.setattr(comparing, "solved_for_least_cost", lambda *_: replace(answer, solution=solution))
-    ((row,),) = compared(chosen, [SideQuestion("other", "with another", lambda: inquiry, admits_more=admits_more)])
+    ((row,),) = compared(
+        chosen, held_answer, [SideQuestion("other", "with another", lambda: inquiry, admits_more=admits_more)]
+    )
     assert row.outcome == said
     assert ("at most" in row.text) == (said == "feasible")
 
@@ -223,7 +228,9 @@ def test_a_least_cost_tells_what_is_due_where_no_time_was_left_for_the_simplest_
 
     monkeypatch.setattr(comparing, "solved_for_least_cost", lambda *_: replace(answer, solution=solution))
     monkeypatch.setattr(comparing, "simplified", out_of_time)
-    ((row,),) = compared(chosen, [SideQuestion("other", "with another", lambda: inquiry, admits_more=admits_more)])
+    ((row,),) = compared(
+        chosen, held_answer, [SideQuestion("other", "with another", lambda: inquiry, admits_more=admits_more)]
+    )
     assert row.outcome == "unproven"
     assert row.monthly_cost_usd is None
     assert row.text.startswith(f"with another: {said}")
@@ -244,7 +251,7 @@ def test_a_comparison_leaves_time_for_those_behind_it_and_is_tried_again_at_the_
 
     monkeypatch.setattr(comparing, "solved_for_least_cost", spends_all)
     question = SideQuestion("other", "with another", lambda: asked)
-    one, other = compared(chosen, [question] * 2, [question])
+    one, other = compared(chosen, held_answer, [question] * 2, [question])
     assert [row.outcome for row in (*one, *other)] == ["unproven"] * 3
     assert own == [250, 188, 141, 211, 105, 53], "a quarter of what is left each, then halves of it"
 
@@ -261,7 +268,7 @@ def test_where_time_is_short_what_the_first_page_tells_is_asked_first(
 
     monkeypatch.setattr(comparing, "solved_for_least_cost", lambda *_: answer)
     groups = (["max_gpus"], ["gpu", "configurations"], ["seed", "spot"], ["rule_of_thumb"])
-    found = compared(chosen, *([asking(kind) for kind in group] for group in groups))
+    found = compared(chosen, held_answer, *([asking(kind) for kind in group] for group in groups))
     assert turns == ["configurations", "spot", "max_gpus", "gpu", "seed", "rule_of_thumb"]
     assert [[row.kind for row in rows] for rows in found] == [*groups]
 
@@ -276,12 +283,12 @@ def test_a_week_is_compared_with_one_configuration_for_each_workload(few: Catalo
 def test_what_a_lost_instance_costs_is_the_cheapest_plan_that_survives_it(few: Catalogs) -> None:
     answer = solved(Inquiry.of(Scenario.model_validate(SCENARIO), few))
     chosen, beside = read_back(answer), answer.inquiry.beside_a_plan(Clock(), answer.complexity).for_comparison()
-    (row,) = availability(beside, Clock(), chosen)
+    (row,) = availability(beside, Clock(), chosen, held_answer)
     surviving = solved(beside.under_policy(survive={"loss_of": ("instance",)}))
     assert row.outcome == "optimal"
     assert row == told(row.kind, row.change, chosen, surviving)
     # and where no time is left for other plans, more of what this one runs
-    (at_most,) = availability(beside, Clock(0.0), chosen)
+    (at_most,) = availability(beside, Clock(0.0), chosen, held_answer)
     assert at_most.outcome == "feasible"
     assert "at most" in at_most.text
     assert at_most.monthly_cost_usd is not None

@@ -95,7 +95,18 @@ def test_a_plan_that_costs_less_is_never_called_safer(planned: Callable[[str], P
     )
     hardly = less.model_copy(update={"kind": "spot", "change": "hardly", "difference_usd": Decimal("-0.5")})
     shown = explained.model_copy(update={"alternatives": [less, hardly], "opportunities": [], "also_priced": []})
-    assert [row[:2] for row in choices_in_short(shown).table.rows] == [("bolder", "no loss")]
+    assert [row[:2] for row in choices_in_short(shown, Decimal(100)).table.rows] == [("bolder", "no loss")]
+
+
+def test_what_may_save_is_told_where_no_plan_is_known_that_holds(planned: Callable[[str], PlanReport]) -> None:
+    explained, row = planned("chat-8b").explanation, planned("chat-8b").explanation.alternatives[0]
+    bounded = row.model_copy(
+        update={"kind": "spot", "change": "with spot", "monthly_cost_usd": None, "at_least_usd": Decimal(70)}
+    )
+    dear = bounded.model_copy(update={"kind": "sellers", "change": "dearer", "at_least_usd": Decimal(120)})
+    empty = {"alternatives": [], "opportunities": [], "also_priced": [], "only_bounded": [dear, bounded]}
+    table = choices_in_short(explained.model_copy(update=empty), Decimal(100)).table
+    assert table.rows == (("wider", "with spot", "≥ $70", "≥ −$30", "with which plan: --verbose"),)
 
 
 def test_long_lists_and_phrases_are_cut_where_they_say_so(planned: Callable[[str], PlanReport]) -> None:

@@ -96,6 +96,7 @@ def explained(
         nearest_misses=[],
         conflict=[],
         relaxations=[],
+        only_bounded=[item for item in more if item.at_least_usd is not None],
         marginal_values=[],
         breakpoints=[],
         exposure=None,

@@ -18,7 +18,7 @@ from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
 from optimizer.plan.simulate.held import held_rates, lowered_rates
 from optimizer.plan.simulate.judging import promises, room
-from optimizer.plan.simulate.simulated import confirmed, refuted
+from optimizer.plan.simulate.simulated import confirmed, holds_at_a_look
 
 MOST_ROUNDS: Final = 6
 """Plans that may break a promise before one is shown as it is; most need one."""
@@ -76,8 +76,8 @@ def held_beside(asked: Inquiry, answer: Answer, again: Asking = answered) -> Att
 
 
 def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer | None:
-    """The answer beside another where a look at few requests doesn't refute its plan, else as `held_beside` if the
-    question is asked `again`; None where each plan breaks a promise all the same.
+    """The answer beside another where a look at few requests says that its plan holds, else as `held_beside` if the
+    question is asked `again`; None where none was found.
 
     Raises:
         LimitReached: before that was known.
@@ -86,9 +86,9 @@ def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer 
     bought = read_back(answer)
 
     def look() -> bool:
-        return refuted(asked.scenario, asked.catalogs, bought)
+        return holds_at_a_look(asked.scenario, asked.catalogs, bought)
 
-    if not (look() if asked.kept is None else asked.kept.simulated("refuted", asked.scenario, bought, look)):
+    if look() if asked.kept is None else asked.kept.simulated("at a look", asked.scenario, bought, look):
         return answer
     attempt = None if again is None else held_beside(asked, answer, again)
     return None if attempt is None or attempt.breaks else attempt.answer

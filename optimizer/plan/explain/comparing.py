@@ -42,7 +42,9 @@ LARGEST_GAP_SHOWN: Final = 0.25
 
 
 NONE_HOLDS: Final = "no plan was found that keeps every promise when requests arrive one by one"
-REFUTED: Final = "the plan at that price breaks a promise when requests arrive one by one, and no other was looked for"
+NOT_HELD: Final = (
+    "whose plan was not seen to keep every promise when requests arrive one by one; no other was looked for"
+)
 
 Asking: TypeAlias = Callable[[Inquiry], Answer]
 """How a question is answered."""
@@ -79,8 +81,8 @@ class SideQuestion:
         return ASKED_FIRST.index(self.kind) if self.kind in ASKED_FIRST else len(ASKED_FIRST)
 
     def beside(self, chosen: PlannedFleet, share: float, held: Held) -> Alternative:
-        """Its answer in so much of what is left of a limit, told as `told` says; a plan that simulated requests refute
-        is followed by others the second time alone."""
+        """Its answer in so much of what is left of a limit, told as `told` says; a plan that simulated requests do not
+        say to hold is followed by others the second time alone."""
         known_usd = float(chosen.monthly_cost_usd) if self.admits_more else None
         asking = partial(_as_far_as_time_goes, keep=self.keep, known_usd=known_usd)
         again = asking if share == SHARE_OF_SECOND_TRY else None
@@ -89,7 +91,8 @@ class SideQuestion:
             own = replace(inquiry, clock=inquiry.clock.share(share))
             answer = that_holds(own, asking(own), again, held)
         except LeastCostAlone as reached:
-            return without_plan(self.kind, self.change, "unproven", self._bounded(chosen, reached))
+            bounded = without_plan(self.kind, self.change, "unproven", self._bounded(chosen, reached))
+            return bounded.model_copy(update={"at_least_usd": reached.least_usd})
         except LimitReached as reached:
             return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
         return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more)
@@ -99,7 +102,8 @@ class SideQuestion:
         if known.outcome != "unproven":
             return known
         again = self.beside(chosen, SHARE_OF_SECOND_TRY, held)
-        return known if again.outcome == "unproven" else again
+        none_holds = without_plan(self.kind, self.change, "unproven", NONE_HOLDS)
+        return known if again.outcome == "unproven" and again != none_holds else again
 
     def _bounded(self, chosen: PlannedFleet, known: LeastCostAlone) -> str:
         """What a least cost says: how much is due at least, or saved at most."""
@@ -144,7 +148,7 @@ def that_holds(asked: Inquiry, answer: Answer, again: Asking | None, held: Held)
             raise
         raise LeastCostAlone(str(reached), least_usd) from reached
     if found is None and again is None and least_usd:
-        raise LeastCostAlone(REFUTED, least_usd)
+        raise LeastCostAlone(NOT_HELD, least_usd)
     return replace(answer, solution=answer.solution.without_its_plan()) if found is None else found
 
 

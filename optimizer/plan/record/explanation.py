@@ -1,5 +1,6 @@
 """Why a plan is what it is: facts with the words that say them."""
 
+import operator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -28,6 +29,8 @@ class Alternative(Strict):
     outcome: Outcome
     monthly_cost_usd: Usd | None
     difference_usd: Usd | None
+    at_least_usd: Usd | None = Field(default=None, exclude_if=operator.not_)
+    """What a plan costs at least where none is known that may be shown; nothing is said of most."""
     summary: str
     text: str
 
@@ -196,6 +199,8 @@ class Explanation(Strict):
     nearest_misses: list[NearestMiss]
     conflict: list[ConflictItem]
     relaxations: list[Relaxation]
+    only_bounded: list[Alternative] = Field(default_factory=list, exclude_if=operator.not_)
+    """Comparisons of which only a least cost is known, in the words that stand in `not_worked_out`."""
     broken_ways: tuple[str, ...] = Field(default=(), exclude_if=().__eq__)
     """What no relaxation is, since simulated requests break a promise of every plan that was found there, in words."""
     marginal_values: list[MarginalValue]

@@ -60,14 +60,11 @@ def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Si
     return found
 
 
-def refuted(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> bool:
-    """Whether as few requests as are soon simulated break a promise of a plan for certain: a look at what stands beside
-    another plan."""
-    few, _ = TRIED_REQUESTS
-    found = simulated(
-        Claim(scenario, catalogs, fleet), None, confidence=scenario.policy.confidence, requests=few, seeds=1
-    )
-    return found.holds is False
+def holds_at_a_look(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> bool:
+    """Whether the few requests that are simulated first say without doubt that a plan keeps every promise."""
+    few, _ = CONFIRMING_REQUESTS
+    claim, level = Claim(scenario, catalogs, fleet), scenario.policy.confidence
+    return simulated(claim, None, confidence=level, requests=few, seeds=1).holds is True
 
 
 def simulated(

@@ -99,10 +99,11 @@ def choices_section(explained: Explanation) -> Section:
     return Section("What else it could cost", (), Table(HEADINGS, rows))
 
 
-def choices_in_short(explained: Explanation) -> Section:
+def choices_in_short(explained: Explanation, chosen_usd: Decimal) -> Section:
     """The first plans of each bearing; of the safer the one that rests on more, then the one that survives more.
 
-    What is wider or bolder must save more than a hair's breadth. A plan that answers two questions stands once.
+    What is wider or bolder must save more than a hair's breadth. A plan that answers two questions stands once. Where
+    room is left, what may save as much as the chosen plan's cost allows, of which no plan is known that holds.
     """
     rows: list[tuple[str, ...]] = []
     seen: set[str] = set()
@@ -117,7 +118,17 @@ def choices_in_short(explained: Explanation) -> Section:
             seen.add(item.summary)
             cost = f"{_at_most(item)}${item.monthly_cost_usd:,.0f}"
             rows.append((bearing, item.change, cost, change(item.difference_usd, 0), shortened(item.summary)))
+        room = IN_SHORT_ROWS[bearing] - len([row for row in rows if row[0] == bearing])
+        rows += [(bearing, *row) for row in _may_save(explained, told_here, chosen_usd)][:room]
     return Section("What else it could cost a month", (), Table(UNHEADED, tuple(rows)))
+
+
+def _may_save(explained: Explanation, kinds: Sequence[str], chosen_usd: Decimal) -> Iterator[tuple[str, ...]]:
+    """Changes of which only a least cost is known, where that is less than the chosen plan's, the lowest first."""
+    known = [(item.at_least_usd, item.change) for item in explained.only_bounded if item.kind in kinds]
+    for least_usd, words in sorted((usd, words) for usd, words in known if usd is not None):
+        if chosen_usd - least_usd >= HARDLY * chosen_usd:
+            yield words, f"≥ ${least_usd:,.0f}", f"≥ {change(least_usd - chosen_usd, 0)}", "with which plan: --verbose"
 
 
 def _at_most(item: Alternative) -> str:

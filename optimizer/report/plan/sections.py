@@ -113,15 +113,15 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
     elif verbose:
         sections += [*_reasons(report), *_appendix(report), _basis(report, verbose)]
     else:
-        sections += _brief(report)
+        sections += _brief(report, report.monthly_cost_usd)
     return with_content(sections)
 
 
-def _brief(report: PlanReport) -> Iterator[Section]:
+def _brief(report: PlanReport, cost_usd: Decimal) -> Iterator[Section]:
     """What to buy, what else it could cost, what to settle before signing, how sure it is."""
     yield deployments_in_short(report)
     yield schedule_in_short(report)
-    yield choices_in_short(report.explanation)
+    yield choices_in_short(report.explanation, cost_usd)
     yield signing_section(report)
     yield proof_section(report)
 
