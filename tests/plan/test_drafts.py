@@ -27,7 +27,10 @@ from optimizer.inputs.scenario.restating import with_accepted
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.lowering import LoweredRate, kin_of, with_lowered
 from optimizer.plan.explain.alternatives import next_best, opportunities
+from optimizer.plan.explain.simplicity import simplicity_of
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.readback.readback import read_back
 from optimizer.plan.readback.summary import by_second_words
 from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
@@ -80,6 +83,22 @@ def test_a_plan_drafts_where_that_is_cheaper(bought: Bought, catalogs: Catalogs)
 def test_a_draft_of_which_nothing_is_kept_changes_no_plan(catalogs: Catalogs) -> None:
     wasted = proven(Inquiry.of(question(EAGLE | {"accepted_tokens": 1}), catalogs))
     assert wasted == proven(Inquiry.of(question(), catalogs))
+
+
+def test_a_draft_that_saves_as_little_as_a_simpler_plan_may_cost_is_left_out(
+    bought: Bought, catalogs: Catalogs
+) -> None:
+    """With a limit that plain steps keep easily a draft saves nothing; and where it saves, no more than that."""
+    lax, plain = (solved(Inquiry.of(question(*named, tpot_ms=60), catalogs)) for named in ((EAGLE,), ()))
+    assert lax.solution.cost_usd_per_month == plain.solution.cost_usd_per_month
+    assert not any(d.speculation for d in read_back(lax).deployments)
+    saved = 1 - float(bought()[1].monthly_cost_usd) / float(monthly_cost(question(), catalogs) or 0)
+    percent = {"simplicity_percent": 100 * saved / (1 - saved) + 0.1}
+    kept = solved(Inquiry.of(question(EAGLE, **percent), catalogs))
+    assert not any(d.speculation for d in read_back(kept).deployments)
+    assert kept.cheapest is not None
+    told = simplicity_of(kept, read_back(kept))
+    assert f"costs ${told.premium_usd:,.2f} less but takes drafts: " in told.text
 
 
 def test_the_better_of_several_drafts_is_chosen(bought: Bought, catalogs: Catalogs) -> None:

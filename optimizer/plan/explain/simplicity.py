@@ -14,10 +14,15 @@ TENTH: Final = Decimal("0.1")
 
 def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
     """The facts of a plan, with those of the cheapest where that is another."""
-    cheapest = _patchwork(answer.cheapest) if answer.cheapest else None
+    cheapest, text = None, ""
+    own = _counts(bought)
+    if answer.cheapest is not None:
+        other = outlined(answer.cheapest)
+        cheapest = _patchwork(other)
+        saved_usd, drafts = bought.monthly_cost_usd - other.monthly_cost_usd, _drafts(other) and not _drafts(bought)
+        text = _saving(cheapest, saved_usd, own, answer, drafts=drafts)
     least_usd = cheapest.monthly_cost_usd if cheapest else bought.monthly_cost_usd
     premium_usd = bought.monthly_cost_usd - least_usd
-    own = _counts(bought)
     return Simplicity(
         percent=answer.inquiry.scenario.policy.simplicity_percent,
         premium_usd=premium_usd,
@@ -27,7 +32,7 @@ def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
         enough=answer.enough,
         **own,
         cheapest=cheapest,
-        text=_saving(cheapest, premium_usd, own, answer) if cheapest else "",
+        text=text,
     )
 
 
@@ -36,8 +41,12 @@ def rounded_up_percent(percent: float) -> Decimal:
     return Decimal(repr(percent)).quantize(TENTH, ROUND_CEILING)
 
 
-def _patchwork(answer: Answer) -> Patchwork:
-    plan = outlined(answer)
+def _drafts(plan: Outline) -> bool:
+    """Whether steps of any replica verify drafts."""
+    return any(d.speculation for d in plan.deployments)
+
+
+def _patchwork(plan: Outline) -> Patchwork:
     return Patchwork(monthly_cost_usd=plan.monthly_cost_usd, **_counts(plan), summary=summarized(plan))
 
 
@@ -59,15 +68,16 @@ def _setup(d: Placement) -> tuple[str | int, ...]:
     return (d.workload, d.model, d.gpu, d.engine, d.precision, d.kv_precision, d.speculation, *layout)
 
 
-def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], answer: Answer) -> str:
-    """What would be saved, by how much more there is to operate; what is as simple goes without saying."""
+def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], answer: Answer, *, drafts: bool) -> str:
+    """What would be saved, by how much more there is to operate; what is as simple goes without saying, with drafts all
+    that is less to operate, too."""
     takes = [
         f"{count} {name if count != 1 else name.removesuffix('s')}"
         for name in own
         for count in (getattr(cheapest, name),)
-        if count != own[name]
+        if (count > own[name] if drafts else count != own[name])
     ]
-    takes = ["changing what runs"] if answer.kept else takes
+    takes = ["changing what runs"] if answer.kept else ["drafts", *takes] if drafts else takes
     found = " that was found" if answer.enough else ""
     return f"The cheapest{found} costs ${saved_usd:,.2f} less but takes {_listed(takes)}: {cheapest.summary}"
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from optimizer.base.arrays import Flags
+from optimizer.performance.uncertainty.evidence import drafting
 from optimizer.plan.question.holding import holding
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import without_make_weights
@@ -22,8 +23,13 @@ SHARE_OF_EVERY_CONFIGURATION = 0.5
 without of its own."""
 
 
+ANY_NUMBER = 10**6
+"""Of instances, more than a plan has."""
+
+
 def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd: float | None = None) -> Answer:
-    """The simplest plan that costs little more than a cheapest plan, or that one where none is simpler.
+    """The simplest plan that costs little more than a cheapest plan, or that one where none is simpler; without drafts
+    where what they save is as little (`plain`).
 
     Within the percentage it is the simplest in everything; beyond it, where fewer configurations are worth their
     dollars, it is the cheapest of so few, with no more places and instances than that plan. Every replica holds at the
@@ -38,6 +44,21 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     cost_usd, asked = cheapest.solution.cost_usd_per_month, replace(cheapest.inquiry, looks_ahead=False)
     if cost_usd is None or not asked.simplifies:
         return cheapest
+    return plain(_of_any_drafts(cheapest, asked, cost_usd, keep, known_usd), asked, keep)
+
+
+def _of_any_drafts(
+    cheapest: Answer, asked: Inquiry, cost_usd: float, keep: Sequence[Flags] | None, known_usd: float | None
+) -> Answer:
+    """As `simplified`, whether steps verify drafts or not.
+
+    Args:
+        cheapest: As there.
+        asked: Its question.
+        cost_usd: Of its plan.
+        keep: As there.
+        known_usd: As there.
+    """
     most_usd = cost_usd * (1 + asked.scenario.policy.simplicity_percent / 100)
     if (kept := _running_on(cheapest, keep, most_usd)) is not None:
         return kept
@@ -56,6 +77,25 @@ def simplified(cheapest: Answer, keep: Sequence[Flags] | None = None, known_usd:
     if best is None:
         return replace(cheapest, simplicity_proven=proven and fewest)
     return in_place_of(cheapest, best, fewest if fewer else proven and fewest)
+
+
+def plain(answer: Answer, asked: Inquiry, keep: Sequence[Flags] | None) -> Answer:
+    """The plan without drafts where one of no more configurations and places costs as little as a simpler plan may."""
+    if answer.kept or answer.solution.cost_usd_per_month is None or not _drafts(answer):
+        return answer
+    cheapest, never = answer.cheapest or answer, [drafting(choice.configurations) for choice in asked.options]
+    without = tuple(~drafts if keep is None else ~drafts & keep[n] for n, drafts in enumerate(never))
+    search = partial(search_no_more, most=answer.complexity._replace(instances=ANY_NUMBER))
+    found, proven = holding(asked, without, search, allowed_usd(cheapest, answer.complexity.configurations))
+    if found is None:
+        return replace(answer, simplicity_proven=answer.simplicity_proven and proven)
+    return in_place_of(cheapest, found, answer.simplicity_proven)
+
+
+def _drafts(answer: Answer) -> bool:
+    """Whether steps of any replica verify drafts."""
+    columns = [use.column for use in answer.used]
+    return any(answer.inquiry.options[c.workload].configurations[c.configuration].draft_tokens for c in columns)
 
 
 def _simplest(
