@@ -12,21 +12,24 @@ from optimizer.answers.compare.rows import Ruler, row, row_without_plan
 from optimizer.answers.compare.types import Compared, Comparison, HostingFacts
 from optimizer.answers.planning.plan_shown import PlanShown
 from optimizer.answers.planning.tried import confirmed_answer
+from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.answers.planning.verified_plan import verified_plan
-from optimizer.base.clock import Clock
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.comparing import NONE_HOLDS
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.asking import as_decided
+from optimizer.plan.question.batches import solved_at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fields import Outcome, cents
-from optimizer.plan.variants.choices import Dimension, Tried, choices_of, mixes_of, tried, value_of
+from optimizer.plan.variants.choices import Dimension, Stop, Tried, choices_of, mixes_of, tried, value_of
 
 HOSTING: Final = "hosting"
 COMPARABLE: Final = (*get_args(Dimension), HOSTING)
@@ -97,11 +100,28 @@ def _rows(ruler: Ruler, answer: Answer, by: Dimension, clock: Clock) -> list[Com
     others = {name: choice for name, choice in choices_of(by, whole).items() if names != [name]}
     if by == "provider" and len(used) > 1:
         others |= mixes_of(used, whole)
+    found = []
     for number, (name, choice) in enumerate(others.items()):
         # what is left in equal shares for the choices still to be tried
         in_turn = clock.share(1 / (len(others) - number))
-        rows.append(_row(ruler, tried(replace(few, clock=in_turn), replace(compared, clock=in_turn), name, choice)))
+        found.append(tried(replace(few, clock=in_turn), replace(compared, clock=in_turn), name, choice))
+    waiting = sum(each.answer is not None for each in found)
+    for each in found:
+        rows.append(_row(ruler, _that_holds(each, clock.share(1 / max(waiting, 1)))))
+        waiting -= each.answer is not None
     return rows
+
+
+def _that_holds(found: Tried, clock: Clock) -> Tried:
+    """The choice with a plan that holds when requests arrive one by one, as the plan does that it is set beside."""
+    if found.answer is None or found.answer.solution.cost_usd_per_month is None:
+        return found
+    asked = found.answer.inquiry.beside_a_plan(clock, found.answer.inquiry.shown)
+    try:
+        answer = held_answer(asked, found.answer, solved_at_best_hours)
+    except LimitReached as reached:
+        return Tried(found.name, None, limit=reached.limit)
+    return replace(found, answer=answer) if answer else Tried(found.name, None, (Stop("", NONE_HOLDS),))
 
 
 def _takes_long(inquiry: Inquiry) -> bool:

@@ -154,8 +154,13 @@ def until_it_holds(
 
 
 def is_to_go_on(answer: Answer) -> bool:
-    """Whether a plan of a week is one of few periods that was found soon, or its search was cut short."""
-    return answer.every_hour_is_due or (answer.inquiry.over_time and answer.solution.ended_by is not None)
+    """Whether a plan of a week is one of few periods that was found soon, or its search was cut short.
+
+    A batch may be worked on in other hours, of which going on with these says nothing.
+    """
+    due = any(workload.deadline is not None for workload in answer.inquiry.scenario.workloads)
+    cut_short = answer.inquiry.over_time and not due and answer.solution.ended_by is not None
+    return answer.every_hour_is_due or cut_short
 
 
 def confirmed_by_simulation(asked: Inquiry, bought: PlannedFleet) -> Simulation:

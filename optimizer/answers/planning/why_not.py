@@ -27,9 +27,9 @@ from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.explain.ways_out import BROKEN, WayOut, alone, held_ways, relaxation, together
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.asking import as_decided
+from optimizer.plan.question.batches import solved_at_best_hours
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
 from optimizer.plan.record.fields import Figure, Usd
@@ -131,7 +131,7 @@ def why_not(
         return _already(inquiry, choice, chosen)
     if proposal is None:
         return _not_to_be_had(inquiry, choice, chosen)
-    alone = solved(proposal)
+    alone = solved_at_best_hours(proposal)
     inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
     if bought(alone) is None:
         return _failing(inquiry, choice, chosen, proposal)
@@ -232,7 +232,7 @@ def _failing(
 def _admitted(inquiry: Inquiry, choice: Choice, lifted: Collection[str]) -> Iterator[PlannedFleet | None]:
     """The plan on the choice where what bars it is lifted, if that alone helps; None where it breaks a promise then."""
     admitted = forced(inquiry, choice, lifted) if lifted else None
-    answer = None if admitted is None else solved(admitted)
+    answer = None if admitted is None else solved_at_best_hours(admitted)
     if admitted is not None and answer is not None and answer.solution.cost_usd_per_month is not None:
         yield held_plan(admitted, answer)
 

@@ -95,7 +95,9 @@ class SideQuestion:
             return bounded.model_copy(update={"at_least_usd": reached.least_usd})
         except LimitReached as reached:
             return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
-        return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more)
+        # a batch is worked on in the hours of the chosen plan, where others may cost less
+        kept = any(workload.deadline is not None for workload in inquiry.scenario.workloads)
+        return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more, at_most=kept)
 
     def once_more(self, chosen: PlannedFleet, known: Alternative, held: Held) -> Alternative:
         """Its answer with more time where it has none yet; what a first try said stands if a second says no more."""

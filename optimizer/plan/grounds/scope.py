@@ -81,9 +81,11 @@ def _parts_by_second(answer: Answer) -> str:
 
 
 def _other_rates(answer: Answer) -> str:
-    """A batch is worked on at one rate from its start, in the best number of hours."""
+    """A batch is worked on at one rate from its start, in the best number of hours of those that were tried."""
     due = [workload.name for workload in answer.inquiry.scenario.workloads if workload.deadline is not None]
-    return f"batches of {', '.join(due)} worked on at rates that change, or later than they are there" if due else ""
+    others = ", or in numbers of hours that were not tried" if answer.other_hours_untried else ""
+    words = f"batches of {', '.join(due)} worked on at rates that change, or later than they are there"
+    return f"{words}{others}" if due else ""
 
 
 def _nothing(_: Answer) -> str:

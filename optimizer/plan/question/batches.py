@@ -1,19 +1,30 @@
 """Batches with a deadline: in how many of the hours that they have it costs least to work on them, or little more."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias
 
+from optimizer.base.clock import Clock, Limit, LimitReached
 from optimizer.inputs.scenario.restating import worked_on_in
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.simplifying import allowed_usd, in_place_of
-from optimizer.plan.question.solving import solved, solved_for_least_cost
+from optimizer.plan.question.solving import less_than, solved, solved_for_least_cost
 from optimizer.program.proof.state import EQUAL_COST
+
+MOST_TRIED: Final = 256
+"""Ways to give several batches their hours up to which each is tried; of more one batch after the other has a turn."""
+
+SHARE_OF_HOURS: Final = 0.6
+"""Of what is left of a limit, for trying them; the rest is for the plan in the best ones."""
+
+Hours: TypeAlias = tuple[int, ...]
+"""Of each batch, in how many it is worked on."""
 
 
 class _Tried(NamedTuple):
-    """A number of hours, and the best plan in them to within the gap of plans that are compared."""
+    """Numbers of hours, and the best plan in them to within the gap of plans that are compared."""
 
     asked: Inquiry
     found: Answer
@@ -24,28 +35,88 @@ class _Tried(NamedTuple):
         cost_usd = self.found.solution.cost_usd_per_month
         return math.inf if cost_usd is None else cost_usd
 
+    @property
+    def least_usd(self) -> float:
+        """What no plan in these hours undercuts; infinite where there is none, 0 where nothing is known."""
+        solution = self.found.solution
+        return math.inf if solution.outcome == "infeasible" else solution.bound_usd_per_month or 0.0
+
+
+@dataclass(frozen=True)
+class _EveryNumber:
+    """The numbers of hours that were tried, the most first; whether these are all, and the limit that cut it short."""
+
+    tried: Sequence[_Tried]
+    complete: bool
+    limit: Limit | None = None
+
+    @property
+    def cheapest(self) -> _Tried:
+        """The first that costs least."""
+        enough = min(each.usd for each in self.tried) * (1 + EQUAL_COST)
+        return next(each for each in self.tried if each.usd <= enough)
+
 
 def at_best_hours(inquiry: Inquiry) -> Inquiry:
     """The question whose batches are worked on at one rate in as many hours, from their start, as cost least.
 
     Instances are whole and are paid by the hour, so a batch that leaves the last one half idle may cost less in fewer
-    hours. Every number of hours is solved, for one workload after the other; of equals the most hours stay.
+    hours. Of equals the most hours stay.
     """
-    for position in _due(inquiry):
-        inquiry = _cheapest(_every_number(inquiry, position)).asked
-    return inquiry
+    return _every_number(inquiry).cheapest.asked if _due(inquiry) else inquiry
 
 
 def solved_at_best_hours(inquiry: Inquiry) -> Answer:
-    """The simplest plan that is as good as cheapest, in the hours that cost least.
+    """The simplest plan that is as good as cheapest, in the hours that cost least, with what is proven of all hours.
 
     A single batch is worked on in other hours where that is simpler for as little more as simplicity may cost.
     """
-    due = _due(inquiry)
-    if len(due) != 1 or not inquiry.scenario.policy.simplicity_percent:
-        return solved(at_best_hours(inquiry))
-    tried = _every_number(inquiry, due[0])
-    return _in_simpler_hours(solved(_cheapest(tried).asked), tried)
+    if not _due(inquiry):
+        return solved(inquiry)
+    every = _every_number(inquiry)
+    answer = _of_all_hours(solved(replace(every.cheapest.asked, clock=inquiry.clock)), every)
+    if len(_due(inquiry)) > 1 or not inquiry.scenario.policy.simplicity_percent:
+        return answer
+    return _in_simpler_hours(answer, every.tried)
+
+
+def _of_all_hours(answer: Answer, every: _EveryNumber) -> Answer:
+    """The plan where none in other hours costs less, else that one; with what no plan undercuts in any hours.
+
+    Plans were compared to within a gap, so that where one in other hours may cost less it is looked for.
+    """
+    clock, limit = answer.inquiry.clock, every.limit
+    # of hours that a limit left untried nothing is known
+    least_usd = 0.0 if limit is not None and not every.complete else math.inf
+    for other in sorted(every.tried, key=lambda each: each.least_usd):
+        known_usd = less_than((answer.cheapest or answer).solution.cost_usd_per_month)
+        if other is every.cheapest or other.least_usd >= (math.inf if known_usd is None else known_usd):
+            continue
+        if clock.expired:
+            least_usd, limit = min(least_usd, other.least_usd), clock.reached
+            continue
+        asked = replace(other.asked, clock=clock, best_and_bound=None, any_of_equals=True, falls_back=False)
+        found = solved_for_least_cost(asked, known_usd=known_usd).solution
+        if found.cost_usd_per_month is not None:
+            answer = solved(replace(other.asked, clock=clock))
+        elif found.outcome != "infeasible":
+            least_usd, limit = min(least_usd, found.bound_usd_per_month or 0.0), found.ended_by
+    return replace(_undercut_by(answer, least_usd, limit), other_hours_untried=not every.complete)
+
+
+def _undercut_by(answer: Answer, least_usd: float, limit: Limit | None) -> Answer:
+    """The same answer where a plan in other hours may cost as little as that, if that is below what is proven of it."""
+    own = (answer.cheapest or answer).solution
+    if least_usd == math.inf or least_usd >= (own.bound_usd_per_month or math.inf):
+        return answer
+    if own.cost_usd_per_month is None:
+        return replace(answer, solution=own.left_open(limit or "time limit"))
+    bounded = own.above(least_usd, limit)
+    if answer.cheapest is None:
+        return replace(answer, solution=bounded)
+    shown = replace(answer.solution, outcome=bounded.outcome, reason=bounded.reason, ended_by=bounded.ended_by)
+    shown = replace(shown, bound_usd_per_month=bounded.bound_usd_per_month, relative_gap=bounded.relative_gap)
+    return replace(answer, solution=shown, cheapest=replace(answer.cheapest, solution=bounded))
 
 
 def _in_simpler_hours(answer: Answer, tried: Sequence[_Tried]) -> Answer:
@@ -60,7 +131,8 @@ def _in_simpler_hours(answer: Answer, tried: Sequence[_Tried]) -> Answer:
     simpler = [each for each in tried if math.isfinite(each.usd) and may_stand(each.found, each.usd)]
     if not simpler:
         return answer
-    found = solved(min(simpler, key=lambda each: (each.found.complexity, each.usd)).asked)
+    asked = min(simpler, key=lambda each: (each.found.complexity, each.usd)).asked
+    found = solved(replace(asked, clock=answer.inquiry.clock))
     cost_usd = found.solution.cost_usd_per_month
     if cost_usd is None or not may_stand(found, cost_usd):
         return answer
@@ -72,25 +144,53 @@ def _due(inquiry: Inquiry) -> list[int]:
     return [position for position, each in enumerate(inquiry.scenario.workloads) if each.deadline is not None]
 
 
-def _every_number(inquiry: Inquiry, position: int) -> list[_Tried]:
-    """Each number of hours in which a workload's batch may be worked on, the most first."""
-    deadline = inquiry.scenario.workloads[position].deadline
-    hours = range(0 if deadline is None else deadline.window_hours, 0, -1)
-    return [_Tried(asked, _compared(asked)) for asked in (_in_hours(inquiry, position, each) for each in hours)]
+def _every_number(inquiry: Inquiry) -> _EveryNumber:
+    """The best plan in every number of hours in which each batch may be worked on.
+
+    The bound of one way is none of another, so all are tried together: each alone may be best where it is while fewer
+    hours of two cost less than either. Of too many each batch in its turn has the hours that cost least beside those of
+    the others.
+    """
+    due = _due(inquiry)
+    deadlines = [inquiry.scenario.workloads[position].deadline for position in due]
+    windows = [0 if deadline is None else deadline.window_hours for deadline in deadlines]
+    trying = inquiry.clock.share(SHARE_OF_HOURS)
+    if math.prod(windows) <= MOST_TRIED:
+        ways = list(product(*(range(window, 0, -1) for window in windows)))
+        tried = list(_tried(inquiry, due, ways, trying))
+        return _EveryNumber(tried, len(tried) == len(ways), trying.reached)
+    kept, tried = tuple(windows), list[_Tried]()
+    for number, window in enumerate(windows):
+        ways = [(*kept[:number], hours, *kept[number + 1 :]) for hours in range(window, 0, -1)]
+        one = list(_tried(inquiry, due, ways, trying.share(1 / (len(windows) - number))))
+        kept = ways[one.index(_EveryNumber(one, complete=False).cheapest)]
+        tried += one
+    return _EveryNumber(tried, complete=False)
 
 
-def _cheapest(tried: Sequence[_Tried]) -> _Tried:
-    """The first that costs least."""
-    enough = min(each.usd for each in tried) * (1 + EQUAL_COST)
-    return next(each for each in tried if each.usd <= enough)
+def _tried(inquiry: Inquiry, due: Sequence[int], ways: Sequence[Hours], clock: Clock) -> Iterator[_Tried]:
+    """Each way in an equal share of what is left; the first at any rate, the others as far as time goes."""
+    for number, hours in enumerate(ways):
+        if number and clock.expired:
+            return
+        asked = _in_hours(inquiry, due, hours)
+        try:
+            yield _Tried(asked, _compared(replace(asked, clock=clock.share(1 / (len(ways) - number)))))
+        except LimitReached:
+            if not number:
+                raise
+            return
 
 
-def _in_hours(inquiry: Inquiry, position: int, hours: int) -> Inquiry:
+def _in_hours(inquiry: Inquiry, due: Sequence[int], hours: Hours) -> Inquiry:
+    """The question with batches worked on in so many hours, in the periods that these ask for."""
     workloads = list(inquiry.scenario.workloads)
-    workloads[position] = worked_on_in(workloads[position], hours)
-    return inquiry.changed(inquiry.scenario.model_copy(update={"workloads": tuple(workloads)}))
+    for position, count in zip(due, hours, strict=True):
+        workloads[position] = worked_on_in(workloads[position], count)
+    scenario = inquiry.scenario.model_copy(update={"workloads": tuple(workloads)})
+    return replace(inquiry.changed(scenario), hour_to_period=None)
 
 
 def _compared(inquiry: Inquiry) -> Answer:
     """The best plan, to within the gap of plans that are compared."""
-    return solved_for_least_cost(replace(inquiry.for_comparison(), best_and_bound=None, falls_back=False))
+    return solved_for_least_cost(replace(inquiry.for_comparison(), best_and_bound=None))

@@ -29,13 +29,7 @@ from optimizer.performance.per_second.instead import with_containers
 from optimizer.plan.question.dependence import levels_of, what_is_considered
 from optimizer.plan.question.predicting import at_levels, for_workloads, predicted_for
 from optimizer.plan.question.price_free import PriceFree
-from optimizer.plan.question.service import (
-    LOAD_TOLERANCE,
-    Service,
-    Use,
-    overload,
-    services_of,
-)
+from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
 from optimizer.program.problem.tolls import tolled
@@ -75,6 +69,8 @@ class Answer:
     """Whether it is that plan, which ended the search for the cheapest; no limit had a part in it."""
     every_hour_is_due: bool = False
     """Whether it is a plan of few periods of a week whose every hour is to be asked once it holds."""
+    other_hours_untried: bool = False
+    """Whether batches may be worked on in other numbers of hours than were tried, see `question.batches`."""
 
     @property
     def proven(self) -> bool:

@@ -13,9 +13,9 @@ from optimizer.inputs.requirements.registry import BY_NAME
 from optimizer.inputs.requirements.stated import waivable
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.conflict import plan_without
+from optimizer.plan.question.batches import solved_at_best_hours
 from optimizer.plan.question.forcing import Choice, forced
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.variants.shortfalls import shortfalls
 
@@ -138,7 +138,7 @@ def _solved(inquiry: Inquiry) -> Answer:
     Raises:
         LimitReached: neither was found in time.
     """
-    answer = solved(inquiry)
+    answer = solved_at_best_hours(inquiry)
     if answer.solution.outcome not in SOLVED and answer.solution.ended_by is not None:
         raise LimitReached(answer.solution.ended_by)
     return answer
