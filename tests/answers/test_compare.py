@@ -109,7 +109,7 @@ def test_of_equals_what_is_admitted_stands_first() -> None:
 def test_every_row_is_the_optimum_under_its_choice(two_clouds: Scenario, few: Catalogs) -> None:
     rows = {row.choice: row for row in compare(two_clouds, few, "provider").choices}
     for provider in ("aws", "gcp"):
-        alone = solved(Inquiry.of(with_policy(two_clouds, providers={"allow": [provider]}), few))
+        alone = confirmed_answer(Inquiry.of(with_policy(two_clouds, providers={"allow": [provider]}), few))
         assert rows[provider].monthly_cost_usd == read_back(alone).monthly_cost_usd
     requests = two_clouds.workloads[0].peak_requests_per_second() * SECONDS_PER_MONTH
     for row in (rows["aws"], rows["gcp"]):
@@ -121,6 +121,21 @@ def test_every_row_is_the_optimum_under_its_choice(two_clouds: Scenario, few: Ca
         assert row.price_age_days is not None
         assert row.price_confidence in {"listed", "derived"}
     assert "policy.providers" in {item.requirement for item in rows["azure"].stopped_by}
+
+
+def test_every_row_holds_when_requests_arrive_one_by_one(catalogs: Catalogs) -> None:
+    """By formulas seven L4 would do, which the plan on L4 alone finds to break their promise."""
+    workload = {
+        **{"name": "chat", "model": "llama-3.1-8b", "requests_per_second": 12, "input_tokens": 800},
+        **{"output_tokens": 200, "slo": {"ttft_ms": 900, "tpot_ms": 60}},
+    }
+    policy = {"gpus": {"allow": ["l4", "l40s"]}, "engines": ["vllm"]}
+    both = Scenario.model_validate({"name": "cards", "workloads": [workload], "policy": policy})
+    alone = Inquiry.of(with_policy(both, gpus={"allow": ["l4"]}), catalogs)
+    (row,) = [item for item in compare(both, catalogs, "gpu").choices if item.choice == "l4"]
+    assert row.monthly_cost_usd is not None
+    held_usd = read_back(confirmed_answer(alone)).monthly_cost_usd
+    assert row.monthly_cost_usd == held_usd > read_back(solved(alone)).monthly_cost_usd
 
 
 @pytest.mark.parametrize("name", ["eu-residency", "api-at-night", "token-scores"])

@@ -1,16 +1,23 @@
 """A batch with a deadline is worked on in the hours that cost least, whole, and in no others."""
 
+from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pytest
 from support.asking import CHAT, few_offers
 from support.scenarios import with_policy
 
+from optimizer.answers.compare.compare import compare
 from optimizer.answers.planning.optimize import optimize
+from optimizer.answers.planning.why_not import why_not
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.restating import restated, worked_on_in
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.grounds.scope import scope_of
+from optimizer.plan.question import batches
 from optimizer.plan.question.batches import at_best_hours, solved_at_best_hours
+from optimizer.plan.question.forcing import Choice
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
@@ -61,6 +68,67 @@ def test_other_hours_stand_where_that_is_simpler_for_little_more(few: Catalogs) 
     assert verify(done, few, read_back(simpler)).passed
     bare = asked.changed(with_policy(asked.scenario, simplicity_percent=0))
     assert solved_at_best_hours(bare).solution.cost_usd_per_month == pytest.approx(least)
+
+
+def two_batches() -> Scenario:
+    """Each alone is best in all of its hours as long as the other is, and both in one."""
+    own = [
+        CHAT
+        | {"name": name, "requests_per_second": None, "slo": {}, "input_tokens": 1500, "output_tokens": 300}
+        | {"deadline": {"requests": 720_000, "start": "22:00", "by": "00:00"}}
+        for name in ("one", "two")
+    ]
+    only = {"gpus": {"allow": ["h200-sxm"]}, "providers": {"allow": ["aws"]}, "engines": ["vllm"]}
+    policy = only | {"simplicity_percent": 0}
+    return restated(Scenario.model_validate({"name": "two", "workloads": own, "policy": policy}))
+
+
+def test_batches_are_given_their_hours_together(catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+    inquiry = Inquiry.of(two_batches(), catalogs)
+    one, two = inquiry.scenario.workloads
+    each = {
+        hours: cost(
+            inquiry.changed(
+                inquiry.scenario.model_copy(
+                    update={"workloads": (worked_on_in(one, hours[0]), worked_on_in(two, hours[1]))}
+                )
+            )
+        )
+        for hours in product((1, 2), repeat=2)
+    }
+    assert each[1, 1] < each[2, 2] <= min(each[1, 2], each[2, 1]), "no step of one batch alone leads there"
+    found = solved_at_best_hours(inquiry)
+    assert found.solution.cost_usd_per_month == pytest.approx(each[1, 1])
+    assert found.solution.outcome == "optimal"
+    assert not scope_of(found).statement.endswith("not tried")
+    # of too many ways one batch after the other has its turn, and that is said
+    monkeypatch.setattr(batches, "MOST_TRIED", 3)
+    by_turns = solved_at_best_hours(inquiry)
+    assert by_turns.solution.cost_usd_per_month == pytest.approx(each[2, 2])
+    assert scope_of(by_turns).statement.endswith("or in numbers of hours that were not tried")
+
+
+@pytest.mark.parametrize("work_limit", [1, 100, 300, 1_000, 3_000])
+def test_what_a_limit_leaves_is_never_called_proven(few: Catalogs, work_limit: int) -> None:
+    """The bound is one of all hours, those that there was no time for included."""
+    least = optimize(batch(), few).monthly_cost_usd
+    found = optimize(batch(), few, work_limit=work_limit)
+    assert least is not None
+    assert found.monthly_cost_usd is not None
+    assert found.bound_usd is None or found.bound_usd <= least
+    assert (found.outcome == "optimal") <= (found.monthly_cost_usd <= least * Decimal("1.05"))
+
+
+def test_a_choice_is_compared_in_the_hours_that_suit_it(catalogs: Catalogs) -> None:
+    """One L40S for some hours costs less than as many as the hours of another card take."""
+    due = {"requests": 60_000, "start": "22:00", "by": "06:00"}
+    own = CHAT | {"requests_per_second": None, "slo": {}, "input_tokens": 1500, "output_tokens": 300, "deadline": due}
+    both = {"gpus": {"allow": ["l40s", "h100-sxm"]}, "engines": ["vllm"]}
+    asked = restated(Scenario.model_validate({"name": "night", "workloads": [own], "policy": both}))
+    alone = optimize(with_policy(asked, gpus={"allow": ["l40s"]}), catalogs).monthly_cost_usd
+    (row,) = [item for item in compare(asked, catalogs, "gpu").choices if item.choice == "l40s"]
+    assert row.monthly_cost_usd == alone
+    assert why_not(asked, catalogs, Choice(gpu="l40s")).monthly_cost_usd == alone
 
 
 def test_a_plan_says_in_which_hours_and_is_held_to_the_whole_batch(few: Catalogs) -> None:

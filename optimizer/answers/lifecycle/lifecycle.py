@@ -36,6 +36,7 @@ from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
+from optimizer.plan.record.simulation import BY_FORMULAS
 
 PROVEN_FIRST: Final[tuple[Outcome, ...]] = ("optimal", "feasible", "infeasible", "unproven", "failed")
 Figure = TypeVar("Figure", float, Decimal)
@@ -292,3 +293,4 @@ def _notes(scenario: Scenario) -> Iterator[str]:
     if scenario.policy.grid is None:
         yield "carbon is not known: give policy.grid: {pue: …}"
     yield "prices stay as they are today"
+    yield BY_FORMULAS

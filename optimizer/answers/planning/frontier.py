@@ -21,6 +21,7 @@ from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Figure, Outcome, Usd
+from optimizer.plan.record.simulation import BY_FORMULAS
 from optimizer.plan.variants.frontier import (
     PROVEN,
     SWEEPABLE,
@@ -82,6 +83,8 @@ class Frontier(Strict):
     breakpoints: list[FrontierChange]
     plans: list[str]
     """The distinct plans on the frontier, in words."""
+    notes: list[str]
+    """What a reader must know of the figures."""
     complete: bool
     """Whether every point is proven and every change of plan between two of them stands in `breakpoints`."""
 
@@ -185,6 +188,7 @@ def swept(
         ],
         breakpoints=[_change(change, first, plans) for change in found],
         plans=plans,
+        notes=[BY_FORMULAS],
         complete=complete,
     )
 

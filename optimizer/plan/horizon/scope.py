@@ -5,6 +5,7 @@ from optimizer.plan.horizon.branches import horizon_of
 from optimizer.plan.horizon.formulate import PlannedMonths
 from optimizer.plan.horizon.question import defaults_left_out
 from optimizer.plan.record.horizon import HorizonScope
+from optimizer.plan.record.simulation import BY_FORMULAS
 from optimizer.program.horizon.problem import HorizonProblem
 
 NOT_CONSIDERED = (
@@ -57,4 +58,4 @@ def notes_of(scenario: Scenario, planned: PlannedMonths) -> list[str]:
     )
     if any(workload.demand for workload in scenario.workloads):
         notes.append("Within a week what is paid by the hour follows the demand; what is held keeps what is loaded.")
-    return notes
+    return [*notes, f"{BY_FORMULAS[0].upper()}{BY_FORMULAS[1:]}."]

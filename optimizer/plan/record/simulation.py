@@ -1,7 +1,7 @@
 """What a plan's percentiles are when requests really arrive, one by one."""
 
 import operator
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,13 @@ from optimizer.plan.record.autoscaling import Autoscaling
 from optimizer.plan.record.fields import ByStatistic, Figure, Ms, UnitUsd, Usd
 
 Verdict = Literal["holds", "broken", "undecided"]
+
+
+BY_FORMULAS: Final = (
+    "plans hold by formulas here; `plan` simulates its own, and buys more where requests that arrive one by one break "
+    "a promise"
+)
+"""What is to be said of plans that nobody simulated."""
 
 
 class MeasuredLimit(Strict):

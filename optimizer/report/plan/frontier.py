@@ -18,6 +18,7 @@ def frontier_answer(answer: Frontier) -> WrittenAnswer:
         Section("Frontier", table=_line(answer) if len(answer.sweeps) == 1 else _grid(answer)),
         Section("Where it changes", tuple(_changes(answer))),
         Section("Plans", table=Table(("", "plan"), tuple((_letter(at), plan) for at, plan in enumerate(answer.plans)))),
+        Section("Read with care", tuple(answer.notes)),
     )
     return WrittenAnswer(with_content(sections), answer.summary, f"Frontier of {answer.scenario}")
 
