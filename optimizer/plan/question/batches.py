@@ -24,10 +24,12 @@ Hours: TypeAlias = tuple[int, ...]
 
 
 class _Tried(NamedTuple):
-    """Numbers of hours, and the best plan in them to within the gap of plans that are compared."""
+    """Numbers of hours, and the best plan in them to within the gap of plans that are compared, if one is cheaper than
+    a plan that was known."""
 
     asked: Inquiry
     found: Answer
+    known_usd: float = math.inf
 
     @property
     def usd(self) -> float:
@@ -39,7 +41,7 @@ class _Tried(NamedTuple):
     def least_usd(self) -> float:
         """What no plan in these hours undercuts; infinite where there is none, 0 where nothing is known."""
         solution = self.found.solution
-        return math.inf if solution.outcome == "infeasible" else solution.bound_usd_per_month or 0.0
+        return self.known_usd if solution.outcome == "infeasible" else solution.bound_usd_per_month or 0.0
 
 
 @dataclass(frozen=True)
@@ -169,17 +171,24 @@ def _every_number(inquiry: Inquiry) -> _EveryNumber:
 
 
 def _tried(inquiry: Inquiry, due: Sequence[int], ways: Sequence[Hours], clock: Clock) -> Iterator[_Tried]:
-    """Each way in an equal share of what is left; the first at any rate, the others as far as time goes."""
+    """Each way in an equal share of what is left; the first at any rate, the others as far as time goes.
+
+    Of several batches only what is cheaper than the ways before is looked for, which is soon known not to be.
+    """
+    least_usd = math.inf
     for number, hours in enumerate(ways):
         if number and clock.expired:
             return
-        asked = _in_hours(inquiry, due, hours)
+        asked, known_usd = _in_hours(inquiry, due, hours), least_usd if len(due) > 1 else math.inf
+        own = replace(asked, clock=clock.share(1 / (len(ways) - number)))
         try:
-            yield _Tried(asked, _compared(replace(asked, clock=clock.share(1 / (len(ways) - number)))))
+            found = _Tried(asked, _compared(own, known_usd), known_usd)
         except LimitReached:
             if not number:
                 raise
             return
+        least_usd = min(least_usd, found.usd)
+        yield found
 
 
 def _in_hours(inquiry: Inquiry, due: Sequence[int], hours: Hours) -> Inquiry:
@@ -191,6 +200,7 @@ def _in_hours(inquiry: Inquiry, due: Sequence[int], hours: Hours) -> Inquiry:
     return replace(inquiry.changed(scenario), hour_to_period=None)
 
 
-def _compared(inquiry: Inquiry) -> Answer:
-    """The best plan, to within the gap of plans that are compared."""
-    return solved_for_least_cost(replace(inquiry.for_comparison(), best_and_bound=None))
+def _compared(inquiry: Inquiry, known_usd: float) -> Answer:
+    """The best plan, to within the gap of plans that are compared, if it is cheaper than a known one."""
+    asked = replace(inquiry.for_comparison(), best_and_bound=None)
+    return solved_for_least_cost(asked, known_usd=None if known_usd == math.inf else less_than(known_usd))
