@@ -108,8 +108,10 @@ class ReplicaCosts:
     def decode(self, sequences: int, context: float) -> float:
         """A step of the sequences, which hold `context` tokens on average."""
         place = context / self.context_step
-        at = min(int(place), CONTEXTS - 1)
-        attention = self.attention_s[at] + (place - at) * (self.attention_s[at + 1] - self.attention_s[at])
+        at, attention_s = int(place), self.attention_s
+        if at >= CONTEXTS:
+            at = CONTEXTS - 1
+        attention = attention_s[at] + (place - at) * (attention_s[at + 1] - attention_s[at])
         return self.decode_s[sequences] + attention * self.batch[sequences]
 
     def chunks(self, tokens: int) -> int:

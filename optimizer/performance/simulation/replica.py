@@ -10,15 +10,19 @@ the prefix cache does not hold is computed.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import Final
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.performance.simulation.costs import ReplicaCosts, Work
 from optimizer.performance.simulation.prefix_cache import PrefixCache
-from optimizer.performance.simulation.prompts import Prompt, attention_with, share_of_square
+from optimizer.performance.simulation.prompts import Prompt, attention_with, read, seconds_reading
+
+NOTHING: Final[Sequence[int]] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def serve(costs: ReplicaCosts, arrived_s: Floats, work: Work, *, by_single_steps
 
 @dataclass(slots=True)
 class Replica:
-    """The state between two steps, in slots, since every event reads and writes most of it.
+    """The state between two calls of `run`, which has what every event reads and writes in names of its own meanwhile.
 
     `step` counts decode steps, so that a running sequence is known by the step in which it ends. Requests arrive at
     the times that are given, or are handed over one by one with `take`.
@@ -68,8 +72,6 @@ class Replica:
     work: Work
     arrived_s: list[float] = field(default_factory=list)
     longest_jump: int | None = None
-    until_s: float = np.inf
-    """Beyond which no jump goes, but for the step that is under way then."""
     now_s: float = 0.0
     step: int = 0
     next_arrival: int = 0
@@ -116,8 +118,13 @@ class Replica:
 
     def _latency_alone(self) -> list[float]:
         """(N,) how much later than its step a token is out: what a prompt takes that does not hold up the engine."""
-        held = list(map(self._computed_alone, self.new_tokens, self.prompt_attention_s))
-        alone: list[float] = np.maximum(self.work.first_token_s - np.array(held), 0.0).tolist()
+        tokens, attention_s = self.work.new_tokens, self.work.attention_s
+        full = (tokens - 1) // self.costs.max_tokens
+        full_s = self.costs.added(0, self.costs.max_tokens, 0)
+        held_up = np.array([self.costs.held_up(chunks + 1) for chunks in range(int(full.max(initial=0)) + 1)])[full]
+        rest_s = np.array(self.costs.pass_s)[tokens - full * self.costs.max_tokens] + self.costs.head_s[1]
+        held_s = (full * full_s + rest_s + attention_s) * held_up
+        alone: list[float] = np.maximum(self.work.first_token_s - held_s, 0.0).tolist()
         return alone
 
     def _computed_alone(self, tokens: int, attention_s: float) -> float:
@@ -144,60 +151,130 @@ class Replica:
         return Served(first, finished, self.found_tokens[requests], self.preempted, self.busy_s, self.sequence_s)
 
     def run(self, until_s: float = np.inf) -> None:
-        """Steps and jumps until nobody waits and nothing runs, or until the first step that ends after that time."""
-        self.until_s = until_s
-        while self.now_s < until_s:
-            self._arrivals()
-            self._admit()
-            if self.prompts:
-                self._step_with_prompts()
-            elif self.ends:
-                self._jump()
-            elif self.next_arrival < len(self.arrived_s):
-                self.now_s = self.arrived_s[self.next_arrival]
+        """Steps and jumps until nobody waits and nothing runs, or until the first step that ends after that time.
+
+        One loop over names of its own, without `min` and `max`: they and looking up the state at every event took more
+        than half of the time.
+        """
+        costs, queue, prompts, ends, started = self.costs, self.queue, self.prompts, self.ends, self.started
+        new, cached, start_bytes, grows_bytes = self.new_tokens, self.cached_tokens, self.start_bytes, self.grows_bytes
+        answer_steps, answered, prefixes, longest = self.answer_steps, self.answered, self.prefixes, self.longest_jump
+        first_s, finished_s, alone_s, decode = self.first_token_s, self.finished_s, self.alone_s, costs.decode
+        max_tokens, verified, kept, cache_bytes = costs.max_tokens, costs.verified, costs.kept, costs.cache_bytes
+        arrived, count, place, now, step = self.arrived_s, len(self.arrived_s), self.next_arrival, self.now_s, self.step
+        context, held, growth = self.context, self.held_bytes, self.growth_bytes
+        busy_s, sequence_s, apart = self.busy_s, self.sequence_s, 1 - costs.mixed
+        while now < until_s:
+            while place < count and arrived[place] <= now:
+                queue.append(place)
+                place += 1
+            if queue:
+                held = self._admit(held)
+            running, complete = len(ends), NOTHING
+            # when the next request arrives, or beyond which no jump goes
+            next_s = arrived[place] if place < count else until_s
+            if prompts:
+                left = max_tokens - running * verified
+                if left < 1:
+                    left = 1
+                mean = context / running if running else 0.0
+                first = prompts[0]
+                unread = first.tokens - first.computed
+                if unread > 2 * left and (steps := self._steps_filled(left, step)) > 1:
+                    steps, seconds = self._read_on(steps, left, mean, now, next_s)
+                else:
+                    steps, decode_s = 1, decode(running, mean) if running else 0.0
+                    added_s, complete = read(costs, prompts, cached, left, running)
+                    seconds = decode_s + added_s
+            elif ends:
+                room = (cache_bytes - held) / growth if growth > 0 else np.inf
+                if room < 1 and running > 1:
+                    context, held, growth = self._preempt(step, context, held, growth)
+                    continue
+                steps, mean = ends[0][0] - step, context / running
+                if longest is not None and steps > longest:
+                    steps = longest
+                if 1 <= room < steps:
+                    steps = int(room)
+                if not queue and next_s < np.inf:
+                    until = int((next_s - now) / decode(running, mean)) + 1
+                    if until < steps:
+                        steps = until if until > 1 else 1
+                # the context of the middle stands for all of them
+                seconds = steps * decode(running, mean + (steps - 1) * kept / 2)
+            elif place < count:
+                now = arrived[place]
+                continue
             else:
-                return
+                break
+            now += seconds
+            busy_s += seconds
+            if running:
+                sequence_s += running * seconds
+                step += steps
+                context += running * steps * kept
+                held += growth * steps
+                while ends and ends[0][0] <= step:
+                    request = heappop(ends)[1]
+                    finished_s[request] = now + alone_s[request]
+                    del started[request]
+                    steps, grows = answer_steps[request], grows_bytes[request]
+                    context -= new[request] + cached[request] + (1 + (steps - 1) * kept)
+                    if prefixes is None:
+                        held -= start_bytes[request] + steps * grows
+                    else:
+                        held = self._give_back(request, steps, held)
+                    growth -= grows
+            for request in complete:
+                # an engine that prefills apart answers a prompt before the others' step, in which it runs already
+                alone_s[request] -= apart * decode_s
+                again = answered.pop(request, 0)
+                if not again:
+                    first_s[request] = now + alone_s[request]
+                steps, grows = answer_steps[request] - again - 1, grows_bytes[request]
+                held += grows
+                if steps <= 0:
+                    finished_s[request] = now + alone_s[request]
+                    held = self._give_back(request, again + 1, held)
+                    continue
+                heappush(ends, (step + steps, request))
+                started[request] = step - again
+                context += new[request] + cached[request] + (1 + again * kept)
+                growth += grows
+        self.next_arrival, self.now_s, self.step = place, now, step
+        self.context, self.held_bytes, self.growth_bytes = context, held, growth
+        self.busy_s, self.sequence_s = busy_s, sequence_s
 
-    def _arrivals(self) -> None:
-        arrived, now, place = self.arrived_s, self.now_s, self.next_arrival
-        while place < len(arrived) and arrived[place] <= now:
-            self.queue.append(place)
-            place += 1
-        self.next_arrival = place
-
-    def _admit(self) -> None:
-        """Waiting prompts start while their cache fits and the engine may run one more sequence."""
-        costs = self.costs
-        while self.queue:
-            request = self.queue[0]
+    def _admit(self, held: float) -> float:
+        """Waiting prompts start while their cache fits and the engine may run one more sequence; what is then held."""
+        costs, queue, prompts, running = self.costs, self.queue, self.prompts, len(self.ends)
+        while queue:
+            request = queue[0]
             again = self.answered.get(request, 0)
             needed = self.start_bytes[request] + again * self.grows_bytes[request]
             if self.prefixes is not None:
                 needed -= self.prefixes.saved_bytes(request)
-            alone = not self.ends and not self.prompts
-            if needed > costs.cache_bytes and alone:
-                self.queue.popleft()
+            if needed > costs.cache_bytes and not running and not prompts:
+                queue.popleft()
                 continue
-            if (
-                self.held_bytes + needed > costs.cache_bytes
-                or len(self.ends) + len(self.prompts) >= costs.max_sequences
-            ):
-                return
-            self.queue.popleft()
-            self.held_bytes += needed
+            if held + needed > costs.cache_bytes or running + len(prompts) >= costs.max_sequences:
+                break
+            queue.popleft()
+            held += needed
             if self.prefixes is not None:
-                self._find(self.prefixes, request, again)
-            written = self._tokens(again)
-            tokens = self.new_tokens[request] + round(written)
-            attention_s = self.prompt_attention_s[request]
+                self._find(self.prefixes, request, again, held)
+            tokens, attention_s = self.new_tokens[request], self.prompt_attention_s[request]
             if again:
-                attention_s *= attention_with(written, self.new_tokens[request], self.cached_tokens[request])
-            self.prompts.append(Prompt(request, tokens, attention_s))
+                written = self._tokens(again)
+                attention_s *= attention_with(written, tokens, self.cached_tokens[request])
+                tokens += round(written)
+            prompts.append(Prompt(request, tokens, attention_s))
+        return held
 
-    def _find(self, prefixes: PrefixCache, request: int, again: int) -> None:
+    def _find(self, prefixes: PrefixCache, request: int, again: int, held: float) -> None:
         """A prompt starts: what of it is in memory need not be computed."""
         work = prefixes.work
-        blocks = prefixes.take(request, self.costs.cache_bytes - self.held_bytes)
+        blocks = prefixes.take(request, self.costs.cache_bytes - held)
         row, prompt = work.first_row[request] + blocks, work.prompt_tokens[request]
         found = min(blocks * work.block_tokens, prompt - 1)
         self.new_tokens[request], self.cached_tokens[request] = prompt - found, found
@@ -207,144 +284,49 @@ class Replica:
             held_s = self._computed_alone(prompt - found, work.attention_s[row])
             self.alone_s[request] = max(work.first_token_s[row] - held_s, 0.0)
 
-    def _step_with_prompts(self) -> None:
-        """One step of the running sequences and as much of the prompts as fits beside them."""
-        costs, running = self.costs, len(self.ends)
-        left, taken, longest, attention_s, complete = max(costs.max_tokens - running * costs.verified, 1), 0, 0, 0.0, []
-        if (steps := self._steps_filled(left)) > 1:
-            self._read_on(steps, left)
-            return
-        while self.prompts and left:
-            prompt = self.prompts[0]
-            longest = max(longest, prompt.tokens)
-            chunk = min(prompt.tokens - prompt.computed, left)
-            behind = self.cached_tokens[prompt.request]
-            attention_s += prompt.attention_s * share_of_square(behind, prompt.computed, chunk, prompt.tokens)
-            prompt.computed, left, taken = prompt.computed + chunk, left - chunk, taken + chunk
-            if prompt.computed < prompt.tokens:
-                break
-            complete.append(self.prompts.popleft().request)
-        added = costs.added(running, taken, len(complete)) + attention_s
-        decode = costs.decode(running, self.context / running) if running else 0.0
-        self._pass(decode + added * costs.held_up(costs.chunks(longest)), steps=1)
-        for request in complete:
-            # an engine that prefills apart answers a prompt before the others' step, in which it runs already
-            self.alone_s[request] -= (1 - costs.mixed) * decode
-            self._start(request)
-
-    def _steps_filled(self, tokens: int) -> int:
+    def _steps_filled(self, tokens: int, step: int) -> int:
         """Steps of so many `tokens` that the first prompt fills without being complete, before any answer ends."""
         first = self.prompts[0]
         steps = (first.tokens - first.computed - 1) // tokens
         if self.ends:
-            steps = min(steps, self.ends[0][0] - self.step)
+            steps = min(steps, self.ends[0][0] - step)
         return min(steps, self.longest_jump or steps)
 
-    def _read_on(self, steps: int, tokens: int) -> None:
+    def _read_on(self, steps: int, tokens: int, context: float, now: float, next_s: float) -> tuple[int, float]:
         """Steps with so many `tokens` each of the first prompt, up to the first that ends after the next arrival.
 
         Each takes longer than the one before, so that of some of them the mean of all is no less than their own.
         """
-        seconds, until_s = self._seconds_reading(steps, tokens), self._next_s
-        if not self.queue and self.now_s + seconds > until_s:
-            steps = min(steps, int((until_s - self.now_s) / seconds * steps) + 1)
-            seconds = self._seconds_reading(steps, tokens)
-        self.prompts[0].computed += steps * tokens
-        self._pass(seconds, steps)
-
-    def _seconds_reading(self, steps: int, tokens: int) -> float:
-        """What so many steps with `tokens` each of the first prompt take, the context of the middle for all of them."""
-        costs, running, first = self.costs, len(self.ends), self.prompts[0]
+        first, running = self.prompts[0], len(self.ends)
         behind = self.cached_tokens[first.request]
-        share = share_of_square(behind, first.computed, steps * tokens, first.tokens)
-        added = steps * costs.added(running, tokens, 0) + first.attention_s * share
-        decode = costs.decode(running, self.context / running + (steps - 1) * costs.kept / 2) if running else 0.0
-        return steps * decode + added * costs.held_up(costs.chunks(first.tokens))
-
-    @property
-    def _next_s(self) -> float:
-        """When the next request arrives, or beyond which no jump goes."""
-        comes = self.next_arrival < len(self.arrived_s)
-        return self.arrived_s[self.next_arrival] if comes else self.until_s
-
-    def _start(self, request: int) -> None:
-        """A prompt is computed: its first token is out, the others follow step by step."""
-        again = self.answered.pop(request, 0)
-        if not again:
-            self.first_token_s[request] = self.now_s + self.alone_s[request]
-        left = self.answer_steps[request] - again - 1
-        held = self.new_tokens[request] + self.cached_tokens[request] + self._tokens(again + 1)
-        self.held_bytes += self.grows_bytes[request]
-        if left <= 0:
-            self.finished_s[request] = self.now_s + self.alone_s[request]
-            self._give_back(request, again + 1)
-            return
-        heappush(self.ends, (self.step + left, request))
-        self.started[request] = self.step - again
-        self.context += held
-        self.growth_bytes += self.grows_bytes[request]
+        seconds = seconds_reading(self.costs, first, behind, steps, tokens, running, context)
+        if not self.queue and now + seconds > next_s:
+            steps = min(steps, int((next_s - now) / seconds * steps) + 1)
+            seconds = seconds_reading(self.costs, first, behind, steps, tokens, running, context)
+        first.computed += steps * tokens
+        return steps, seconds
 
     def _tokens(self, steps: int) -> float:
         """Tokens that so many steps of an answer write, its first one among them."""
         return steps and 1 + (steps - 1) * self.costs.kept
 
-    def _jump(self) -> None:
-        """Decode steps up to the next event; the context of the middle stands for all of them."""
-        costs, running = self.costs, len(self.ends)
-        room = (costs.cache_bytes - self.held_bytes) / self.growth_bytes if self.growth_bytes > 0 else np.inf
-        if room < 1 and running > 1:
-            self._preempt()
-            return
-        steps = min(self.ends[0][0] - self.step, self.longest_jump or self.ends[0][0])
-        if room >= 1:
-            steps = min(steps, int(min(room, steps)))
-        mean, until_s = self.context / running, self._next_s
-        if not self.queue and until_s < np.inf:
-            until = (until_s - self.now_s) / costs.decode(running, mean)
-            steps = min(steps, max(int(until) + 1, 1))
-        self._pass(steps * costs.decode(running, mean + (steps - 1) * costs.kept / 2), steps)
-
-    def _pass(self, seconds: float, steps: int) -> None:
-        """Time goes by, every running sequence gains the tokens of `steps`, and those that are complete leave."""
-        running = len(self.ends)
-        self.now_s += seconds
-        self.busy_s += seconds
-        self.sequence_s += running * seconds
-        if not running:
-            return
-        self.step += steps
-        self.context += running * steps * self.costs.kept
-        self.held_bytes += self.growth_bytes * steps
-        while self.ends and self.ends[0][0] <= self.step:
-            self._finish(heappop(self.ends)[1])
-
-    def _finish(self, request: int) -> None:
-        self.finished_s[request] = self.now_s + self.alone_s[request]
-        self._leave(request, self.answer_steps[request])
-
-    def _leave(self, request: int, answered: int) -> None:
-        """A running sequence gives back what it holds."""
-        del self.started[request]
-        self.context -= self.new_tokens[request] + self.cached_tokens[request] + self._tokens(answered)
-        self._give_back(request, answered)
-        self.growth_bytes -= self.grows_bytes[request]
-
-    def _give_back(self, request: int, answered: int) -> None:
-        """The room of a request is free; in a prefix cache its tokens stay there until it is needed."""
+    def _give_back(self, request: int, answered: int, held: float) -> float:
+        """What is held without a request; in a prefix cache its tokens stay there until their room is needed."""
         answer_bytes = answered * self.grows_bytes[request]
         if self.prefixes is not None:
             # what ran until now left no more room than this
-            self.prefixes.trim(self.costs.cache_bytes - self.held_bytes)
-            self.held_bytes += self.prefixes.release(request, answer_bytes)
-        self.held_bytes -= self.start_bytes[request] + answer_bytes
+            self.prefixes.trim(self.costs.cache_bytes - held)
+            held += self.prefixes.release(request, answer_bytes)
+        return held - (self.start_bytes[request] + answer_bytes)
 
-    def _preempt(self) -> None:
-        """The sequence that was admitted last gives up its cache and waits to be computed again."""
-        request = next(reversed(self.started))
-        answered = self.step - self.started[request] + 1
-        self.ends.remove((self.started[request] + self.answer_steps[request] - 1, request))
+    def _preempt(self, step: int, context: float, held: float, growth: float) -> tuple[float, float, float]:
+        """The sequence that was admitted last gives up its cache and waits to be computed again; what others hold."""
+        request, begun = self.started.popitem()
+        answered = step - begun + 1
+        self.ends.remove((begun + self.answer_steps[request] - 1, request))
         self.ends.sort()
-        self._leave(request, answered)
         self.answered[request] = answered
         self.queue.appendleft(request)
         self.preempted += 1
+        context -= self.new_tokens[request] + self.cached_tokens[request] + self._tokens(answered)
+        return context, self._give_back(request, answered, held), growth - self.grows_bytes[request]
