@@ -22,7 +22,7 @@ CASES: dict[str, tuple[int, int, int, int, dict[str, Any]]] = {
     "20 offers, 100 candidates": (10, 1, 20, 100, {}),
     "spot and GPUs limited": (13, 1, 10, 40, SPOT),
     "2 periods": (10, 2, 6, 20, {}),
-    "2 periods, a region lost": (12, 2, 6, 20, {"survive": ("region",)}),
+    "2 periods, a region lost": (10, 2, 6, 16, {"survive": ("region",)}),
     "3 periods, a provider's share": (11, 3, 5, 12, {"max_provider_share": 0.6}),
     "3 periods, spot and GPUs limited": (13, 3, 5, 12, SPOT),
     "6 periods": (10, 6, 4, 8, {}),
