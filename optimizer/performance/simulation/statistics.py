@@ -37,8 +37,9 @@ def share_of(kept: int, count: int, likely: float) -> Bounded:
         return Bounded(float("nan"), 0.0, 1.0)
     tail = (1 - likely) / 2
     below = _log_factorials(count)
-    low = 0.0 if kept == 0 else _solved(lambda p: 1 - _cumulated(below, kept - 1, p), tail)
-    high = 1.0 if kept == count else _solved(lambda p: -_cumulated(below, kept, p), -tail)
+    fewer, so_many = (_chance_of_at_most(below, most) for most in (kept - 1, kept))
+    low = 0.0 if kept == 0 else _solved(lambda p: 1 - fewer(p), tail)
+    high = 1.0 if kept == count else _solved(lambda p: -so_many(p), -tail)
     return Bounded(kept / count, low, high)
 
 
@@ -48,9 +49,7 @@ def quantile(values: Floats, level: float, likely: float) -> Bounded:
     if not count:
         return Bounded(float("nan"), 0.0, float("inf"))
     tail = (1 - likely) / 2
-    ranks = np.arange(count + 1)
-    below = _log_factorials(count)
-    cumulated = np.cumsum(_probabilities(below, ranks, level))
+    cumulated = np.cumsum(_probabilities(_log_factorials(count), np.arange(count + 1))(level))
     # the largest rank that leaves at most `tail` below it, the smallest that leaves at most `tail` above
     first = int(np.searchsorted(cumulated, tail, side="right"))
     last = int(np.searchsorted(cumulated, 1 - tail, side="left")) + 1
@@ -79,7 +78,7 @@ def mean(values: Floats, likely: float) -> Bounded:
 
 def chance_of_at_most(most: int, count: int, share: float) -> float:
     """How likely at most so many of all are, each with the probability `share`, above 0 and below 1."""
-    return 0.0 if most < 0 else 1.0 if most >= count else _cumulated(_log_factorials(count), most, share)
+    return 0.0 if most < 0 else 1.0 if most >= count else _chance_of_at_most(_log_factorials(count), most)(share)
 
 
 def _log_factorials(count: int) -> Floats:
@@ -87,16 +86,23 @@ def _log_factorials(count: int) -> Floats:
     return logs
 
 
-def _probabilities(log_factorials: Floats, ranks: Ints, share: float) -> Floats:
-    """Of so many of all that are below, each with the probability `share`."""
+def _probabilities(log_factorials: Floats, ranks: Ints) -> Callable[[float], Floats]:
+    """Of so many of all that are below, each with a probability that is then asked for; what it changes not, once."""
     count = len(log_factorials) - 1
     ways = log_factorials[count] - log_factorials[ranks] - log_factorials[count - ranks]
-    shares: Floats = np.exp(ways + ranks * np.log(share) + (count - ranks) * np.log1p(-share))
+    below, others = ranks.astype(np.float64), (count - ranks).astype(np.float64)
+
+    def shares(share: float) -> Floats:
+        found: Floats = np.exp(ways + below * np.log(share) + others * np.log1p(-share))
+        return found
+
     return shares
 
 
-def _cumulated(log_factorials: Floats, most: int, share: float) -> float:
-    return float(np.sum(_probabilities(log_factorials, np.arange(most + 1), share)))
+def _chance_of_at_most(log_factorials: Floats, most: int) -> Callable[[float], float]:
+    """How likely at most so many of all are, each with a probability that is then asked for."""
+    shares = _probabilities(log_factorials, np.arange(most + 1))
+    return lambda share: float(np.sum(shares(share)))
 
 
 def _solved(rising: Callable[[float], float], level: float) -> float:
