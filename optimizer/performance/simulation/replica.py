@@ -156,6 +156,8 @@ class Replica:
         One loop over names of its own, without `min` and `max`: they and looking up the state at every event took more
         than half of the time.
         """
+        if self.now_s >= until_s or not (self.in_flight or self.next_arrival < len(self.arrived_s)):
+            return
         costs, queue, prompts, ends, started = self.costs, self.queue, self.prompts, self.ends, self.started
         new, cached, start_bytes, grows_bytes = self.new_tokens, self.cached_tokens, self.start_bytes, self.grows_bytes
         answer_steps, answered, prefixes, longest = self.answer_steps, self.answered, self.prefixes, self.longest_jump
@@ -163,14 +165,32 @@ class Replica:
         max_tokens, verified, kept, cache_bytes = costs.max_tokens, costs.verified, costs.kept, costs.cache_bytes
         arrived, count, place, now, step = self.arrived_s, len(self.arrived_s), self.next_arrival, self.now_s, self.step
         context, held, growth = self.context, self.held_bytes, self.growth_bytes
-        busy_s, sequence_s, apart = self.busy_s, self.sequence_s, 1 - costs.mixed
+        reading_s, max_sequences = self.prompt_attention_s, costs.max_sequences
+        busy_s, sequence_s, apart, at_once = self.busy_s, self.sequence_s, 1 - costs.mixed, costs.held_up(1)
         while now < until_s:
             while place < count and arrived[place] <= now:
                 queue.append(place)
                 place += 1
-            if queue:
-                held = self._admit(held)
             running, complete = len(ends), NOTHING
+            # waiting prompts start while their cache fits and the engine may run one more sequence
+            while queue:
+                request = queue[0]
+                again = answered.get(request, 0) if answered else 0
+                needed = start_bytes[request] + again * grows_bytes[request]
+                if prefixes is not None:
+                    needed -= prefixes.saved_bytes(request)
+                if needed > cache_bytes and not running and not prompts:
+                    queue.popleft()
+                    continue
+                if held + needed > cache_bytes or running + len(prompts) >= max_sequences:
+                    break
+                queue.popleft()
+                held += needed
+                if prefixes is not None:
+                    self._find(prefixes, request, again, held)
+                prompts.append(
+                    self._again(request, again) if again else Prompt(request, new[request], reading_s[request])
+                )
             # when the next request arrives, or beyond which no jump goes
             next_s = arrived[place] if place < count else until_s
             if prompts:
@@ -184,8 +204,13 @@ class Replica:
                     steps, seconds = self._read_on(steps, left, mean, now, next_s)
                 else:
                     steps, decode_s = 1, decode(running, mean) if running else 0.0
-                    added_s, complete = read(costs, prompts, cached, left, running)
-                    seconds = decode_s + added_s
+                    if first.computed or unread > left or len(prompts) > 1:
+                        added_s, complete = read(costs, prompts, cached, left, running)
+                        seconds = decode_s + added_s
+                    else:
+                        # one prompt that fits, as most are
+                        complete = (prompts.popleft().request,)
+                        seconds = decode_s + (costs.added(running, unread, 1) + first.attention_s) * at_once
             elif ends:
                 room = (cache_bytes - held) / growth if growth > 0 else np.inf
                 if room < 1 and running > 1:
@@ -245,31 +270,11 @@ class Replica:
         self.context, self.held_bytes, self.growth_bytes = context, held, growth
         self.busy_s, self.sequence_s = busy_s, sequence_s
 
-    def _admit(self, held: float) -> float:
-        """Waiting prompts start while their cache fits and the engine may run one more sequence; what is then held."""
-        costs, queue, prompts, running = self.costs, self.queue, self.prompts, len(self.ends)
-        while queue:
-            request = queue[0]
-            again = self.answered.get(request, 0)
-            needed = self.start_bytes[request] + again * self.grows_bytes[request]
-            if self.prefixes is not None:
-                needed -= self.prefixes.saved_bytes(request)
-            if needed > costs.cache_bytes and not running and not prompts:
-                queue.popleft()
-                continue
-            if held + needed > costs.cache_bytes or running + len(prompts) >= costs.max_sequences:
-                break
-            queue.popleft()
-            held += needed
-            if self.prefixes is not None:
-                self._find(self.prefixes, request, again, held)
-            tokens, attention_s = self.new_tokens[request], self.prompt_attention_s[request]
-            if again:
-                written = self._tokens(again)
-                attention_s *= attention_with(written, tokens, self.cached_tokens[request])
-                tokens += round(written)
-            prompts.append(Prompt(request, tokens, attention_s))
-        return held
+    def _again(self, request: int, answered: int) -> Prompt:
+        """A prompt that is computed with what of its answer was written before it was taken back."""
+        written, tokens = self._tokens(answered), self.new_tokens[request]
+        attention_s = self.prompt_attention_s[request] * attention_with(written, tokens, self.cached_tokens[request])
+        return Prompt(request, tokens + round(written), attention_s)
 
     def _find(self, prefixes: PrefixCache, request: int, again: int, held: float) -> None:
         """A prompt starts: what of it is in memory need not be computed."""
