@@ -6,12 +6,14 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command import Command
 from support.gate_cases import baseline, judged, offer, scenario, world
 
 from optimizer.answers.catalog.snapshot import snapshot
+from optimizer.answers.gate import gate as gate_module
 from optimizer.answers.gate.baseline import paired
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.pin import Pin, pinned
@@ -23,6 +25,7 @@ from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.terms import AppliedDiscount, Discount
 from optimizer.inputs.scenario.loading import load_scenario_file
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.exits import exit_of
 from optimizer.report.export import as_json
@@ -159,8 +162,19 @@ def test_no_plan_and_no_proof_end_a_gate(small: Catalogs, tmp_path: Path) -> Non
     assert [verdict.rule for verdict in proof(case) if verdict.broken] == ["unproven"]
 
 
-def test_what_is_known_may_break_a_limit_where_a_scenario_has_no_plan(small: Catalogs, tmp_path: Path) -> None:
-    """One costs 365.00 a month and 365.00 before; of the other nobody can say."""
+def test_what_is_known_may_break_a_limit_where_a_scenario_has_no_plan(
+    small: Catalogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One costs 365.00 a month and 365.00 before; of the other nobody can say, as all gates are told once."""
+    afresh, impossible = gate_module.planned, list[Planned]()
+
+    def planned(asked: Scenario, *rest: Any) -> Planned:
+        if asked.name != "dev":
+            return afresh(asked, *rest)
+        impossible[:] = impossible or [afresh(asked, *rest)]
+        return impossible[0]
+
+    monkeypatch.setattr(gate_module, "planned", planned)
     files = [scenario(tmp_path, "one"), scenario(tmp_path, "dev", ttft=0.1)]
     before = (baseline(files[0], small),)
     tight = GateLimits(max_monthly_usd=Decimal(364), warn_only=("dev:no_plan",))

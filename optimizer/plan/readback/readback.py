@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from optimizer.base.once_of import OnceOf
 from optimizer.base.units import BYTES_PER_GIB, SECONDS_PER_HOUR, TOKENS_PER_MILLION
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.performance.candidates.options import WorkloadOptions
@@ -44,8 +45,7 @@ from optimizer.plan.record.fleet import (
 from optimizer.program.problem.columns import Column
 
 
-def read_back(answer: Answer) -> PlannedFleet:
-    """Deployments and purchases of a solution; the total is recomputed from whole counts, hour by hour."""
+def _fleet(answer: Answer) -> PlannedFleet:
     outline, ran = outlined(answer), [_Ran(answer, use) for use in uses_by_offer(answer)]
     return PlannedFleet(
         deployments=tuple(
@@ -59,6 +59,17 @@ def read_back(answer: Answer) -> PlannedFleet:
         placement=tuple(_placement(answer)),
         containers=containers(answer),
     )
+
+
+_FLEET: Final = OnceOf[Answer, PlannedFleet](_fleet)
+
+
+def read_back(answer: Answer) -> PlannedFleet:
+    """Deployments and purchases of a solution; the total is recomputed from whole counts, hour by hour.
+
+    Whoever simulates, verifies and tells of the same solution has it from one reading.
+    """
+    return _FLEET(answer)
 
 
 def stands_for(answer: Answer) -> list[tuple[Column, Mix]]:
