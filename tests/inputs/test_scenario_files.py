@@ -14,6 +14,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.attachments import replicas_of_plan
 from optimizer.inputs.scenario.scenario import Grid, Scenario, Spot
+from optimizer.inputs.scenario.tables import demand_of_trace, requests_of_trace
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 
@@ -125,8 +126,8 @@ def test_an_hourly_profile_scales_to_its_peak_and_rests_at_the_weekend(tmp_path:
         ("arrived_at_s,input_tokens\n0,1\n", "columns missing: output_tokens"),
         ("arrived_at_s,input_tokens,output_tokens\n", "no rows"),
         ("arrived_at_s,input_tokens,output_tokens\n0,1,1\n0,x,1\n", "t.csv:3"),
-        ("arrived_at_s,input_tokens,output_tokens\n0,0,1\n", "token counts below 1"),
-        ("", "cannot be read as CSV"),
+        ("arrived_at_s,input_tokens,output_tokens\n0,1,1\n0,0,1\n", "t.csv:3: 1 rows have token counts below 1"),
+        ("", r"t.csv: the file is empty \(the first row is arrived_at_s,input_tokens,output_tokens"),
     ],
 )
 def test_broken_traces_say_where(rows: str, words: str, tmp_path: Path) -> None:
@@ -134,6 +135,33 @@ def test_broken_traces_say_where(rows: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=words) as refused:
         load(tmp_path, HEAD + "    trace: t.csv\n")
     assert refused.value.findings[0].line == 5
+
+
+def test_all_that_is_wrong_with_a_trace_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "arrived_at_s,input_tokens,output_tokens\n0,9,3\nx,10,3\n2,-5,5\n3,4,1e300\n4,4,inf\n"
+    )
+    with pytest.raises(InputError) as refused:
+        demand_of_trace(tmp_path / "t.csv")
+    assert [(found.line, found.problem.partition(",")[0]) for found in refused.value.findings] == [
+        (3, "2 rows are not numbers"),
+        (4, "1 rows have token counts below 1"),
+        (5, "1e+300 tokens of a prompt or an answer is more than a scenario may have (10"),
+    ]
+
+
+def test_a_table_that_is_not_utf_8_is_refused_as_any_file_is(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"\xff\xfea")
+    with pytest.raises(InputError, match=r"byte 0 is not UTF-8 \(save it as UTF-8\)"):
+        demand_of_trace(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("rows", ["7,100,3\n", "7,100,3\n7,50,9\n"])
+def test_requests_that_come_all_at_once_are_no_trace_to_simulate(rows: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"arrived_at_s,input_tokens,output_tokens\n{rows}")
+    with pytest.raises(InputError, match=r"t.csv: arrived_at_s: the trace spans no time"):
+        requests_of_trace(tmp_path / "t.csv")
+    assert demand_of_trace(tmp_path / "t.csv").requests_per_second == rows.count("\n")
 
 
 DEPLOYED = {

@@ -2,6 +2,7 @@
 
 import io
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.base.errors import file_error
+from optimizer.base.errors import Finding, InputError, file_error
 from optimizer.base.figures import figure
-from optimizer.base.files import read_bytes
+from optimizer.base.files import read_text
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess
 from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
@@ -28,6 +29,8 @@ TRACE_COLUMNS = ["arrived_at_s", *LENGTHS]
 PROFILE_COLUMNS = ["hour_of_week", "requests_per_second"]
 MAX_ARRIVED_S = 1e12
 """Of a request: seconds since any day that clocks count from."""
+HEADED = 2
+"""The line of a table's first row."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def requests_of_trace(path: Path) -> TraceRequests:
     """Every request of a trace.
 
     Raises:
-        InputError: as `demand_of_trace`, or blocks of prompts that do not hold them.
+        InputError: as `demand_of_trace`, blocks of prompts that do not hold them, or all of them came at once.
     """
     frame = _trace(path).sort_values("arrived_at_s", kind="stable")
     prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
@@ -114,18 +117,27 @@ def requests_of_trace(path: Path) -> TraceRequests:
             raise file_error(
                 path, str(error), field=BLOCKS, hint="one for each block, which names its tokens and all before them"
             ) from error
+    if not frame["arrived_at_s"].max():
+        problem = "the trace spans no time: all of its requests come at one moment"
+        hint = "give requests of two moments at least, or how they arrive with --arrivals"
+        raise file_error(path, problem, field="arrived_at_s", hint=hint)
     return TraceRequests(frame["arrived_at_s"].to_numpy(np.float64), prompt, answer, blocks)
 
 
 def _trace(path: Path) -> pd.DataFrame:
     """The requests of a trace, the first of them at 0 s."""
-    frame = trace_lines(path) if is_lines(path) else _numbers(path, TRACE_COLUMNS)
-    if (frame[LENGTHS] < 1).any(axis=None):
-        raise file_error(path, "token counts below 1", hint="drop rows without prompt or answer")
+    frame = trace_lines(path) if is_lines(path) else _table(path, TRACE_COLUMNS)
     # below a table's heading, from the first line on where there is none
     first_line = 1 if is_lines(path) else 2
-    _check_largest(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer", first_line)
-    _check_largest(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds", first_line)
+    below = (frame[LENGTHS] < 1).any(axis=1)
+    findings = [
+        *_no_numbers(path, frame),
+        *_rows(path, below, "have token counts below 1", first_line, "drop rows without prompt or answer"),
+        *_too_large(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer", first_line),
+        *_too_large(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds", first_line),
+    ]
+    if findings:
+        raise InputError(findings)
     return frame.assign(arrived_at_s=frame["arrived_at_s"] - frame["arrived_at_s"].min())
 
 
@@ -135,29 +147,50 @@ def weekly_profile(path: Path) -> tuple[float, ...]:
     Raises:
         InputError: file or columns missing, rows that are not numbers, or not those of one week.
     """
-    frame = _numbers(path, PROFILE_COLUMNS).sort_values("hour_of_week")
+    table = _table(path, PROFILE_COLUMNS)
+    findings = [*_no_numbers(path, table), *_too_large(path, table["requests_per_second"], MAX_RATE, "requests/s")]
+    if findings:
+        raise InputError(findings)
+    frame = table.sort_values("hour_of_week")
     if frame["hour_of_week"].tolist() != list(range(HOURS_PER_WEEK)):
         raise file_error(path, f"must count 0 to {HOURS_PER_WEEK - 1}, each once", field="hour_of_week")
-    _check_largest(path, frame["requests_per_second"], MAX_RATE, "requests/s")
     rates = tuple(frame["requests_per_second"].tolist())
     if min(rates) < 0 or max(rates) <= 0:
         raise file_error(path, "rates are ≥ 0 and not all zero", field="requests_per_second")
     return rates
 
 
-def _check_largest(path: Path, values: "pd.Series[float]", most: float, unit: str, first_line: int = 2) -> None:
-    """Refuses a column with a figure that nobody means, at its row."""
+def _too_large(
+    path: Path, values: "pd.Series[float]", most: float, unit: str, first_line: int = HEADED
+) -> Iterator[Finding]:
+    """A column with a figure that nobody means, at its row."""
     if values.max() > most:
         row: Any = values.idxmax()
         problem = f"{values.max():,.4g} {unit} is more than a scenario may have ({most:,.0f})"
-        raise file_error(path, problem, line=int(row) + first_line)
+        yield Finding(str(path), int(row) + first_line, "", problem)
 
 
-def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Those columns of a CSV file as finite numbers."""
+def _no_numbers(path: Path, frame: pd.DataFrame) -> Iterator[Finding]:
+    """Rows of a table that hold something else."""
+    return _rows(path, frame.isna().any(axis=1), "are not numbers")
+
+
+def _rows(
+    path: Path, bad: "pd.Series[bool]", problem: str, first_line: int = HEADED, hint: str = ""
+) -> Iterator[Finding]:
+    """How many rows share a problem, where the first of them stands."""
+    if bad.any():
+        first = int(bad.to_numpy().argmax()) + first_line
+        yield Finding(str(path), first, "", f"{int(bad.sum())} rows {problem}, this is the first", hint)
+
+
+def _table(path: Path, columns: list[str]) -> pd.DataFrame:
+    """Those columns of a CSV file as finite numbers, and nan where a cell is none."""
     try:
         # as text: a whole number of hundreds of digits is none that pandas could take apart later
-        frame = pd.read_csv(io.BytesIO(read_bytes(path)), dtype=str)
+        frame = pd.read_csv(io.StringIO(read_text(path)), dtype=str)
+    except pd.errors.EmptyDataError as error:
+        raise file_error(path, "the file is empty", hint=f"the first row is {','.join(columns)}") from error
     except ValueError as error:
         raise file_error(path, f"cannot be read as CSV: {error}") from error
     missing = [column for column in columns if column not in frame.columns]
@@ -166,8 +199,4 @@ def _numbers(path: Path, columns: list[str]) -> pd.DataFrame:
     if frame.empty:
         raise file_error(path, "no rows", line=1)
     numbers: pd.DataFrame = frame[columns].apply(pd.to_numeric, errors="coerce").astype(float)
-    bad = ~numbers.map(math.isfinite).all(axis=1)
-    if bad.any():
-        first = int(bad.to_numpy().argmax()) + 2
-        raise file_error(path, f"{int(bad.sum())} rows are not numbers, this is the first", line=first)
-    return numbers
+    return numbers.where(np.isfinite(numbers))
