@@ -195,6 +195,16 @@ def test_a_run_without_a_price_takes_the_cheapest_admitted_offer_that_holds_it(a
     assert refused.value.findings[0].field == "lifecycle.training[tune].gpu"
 
 
+def test_growth_beyond_what_a_scenario_may_ask_for_is_refused_before_anything_is_planned(acme: Catalogs) -> None:
+    """It planned on to rates at which GLOP misjudges a program: "the solver stopped: UNBOUNDED", exit code 70."""
+    endless = living(
+        load_scenario("chat-70b"), {"providers": {"allow": ["acme"]}}, months=60, growth_percent_per_month=400
+    )
+    first = next(month for month in range(1, 61) if 5 ** (month - 1) * endless.workloads[0].requests_per_second > 1e6)
+    with pytest.raises(InputError, match=f"lifecycle: .* grows beyond 1,000,000 requests/s in month {first} "):
+        lifecycle(endless, acme)
+
+
 @pytest.mark.parametrize(
     ("life", "words"),
     [

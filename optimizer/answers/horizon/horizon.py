@@ -19,8 +19,7 @@ from optimizer.base.errors import Finding, InputError, VerificationFailed
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.checks import check_scenario
-from optimizer.inputs.scenario.fields import MAX_RATE
+from optimizer.inputs.scenario.checks import check_scenario, outgrown
 from optimizer.inputs.scenario.lifecycle import MAX_HORIZON_MONTHS
 from optimizer.inputs.scenario.scenario import Lifecycle, Scenario
 from optimizer.plan.horizon.branches import branches_of, demand_factor, horizon_of, months_of, tree_of
@@ -83,7 +82,7 @@ def horizon(
     if months_of(life) > MAX_HORIZON_MONTHS:
         hint = f"say at most {MAX_HORIZON_MONTHS} in lifecycle.horizon.months"
         raise InputError([Finding("scenario", 0, "lifecycle.months", "is more than purchases are planned over", hint)])
-    findings = [*check_scenario(scenario, catalogs), *not_held(scenario), *_too_much(scenario, life)]
+    findings = [*check_scenario(scenario, catalogs), *not_held(scenario), *outgrown(scenario, _factors(life))]
     if findings:
         raise InputError(findings)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
@@ -112,13 +111,10 @@ def horizon(
     return _verified(_compared(report, plan, problem, alone, ways, branch_usd), scenario, catalogs)
 
 
-def _too_much(scenario: Scenario, life: Lifecycle) -> Iterator[Finding]:
-    """Growth that leads beyond the rates that a scenario may ask for."""
-    highest = float(demand_factor(life, tree_of(life)).max())
-    for workload in scenario.workloads:
-        if workload.peak_requests_per_second() * highest > MAX_RATE:
-            problem = f"{workload.name} grows beyond {MAX_RATE:,.0f} requests/s"
-            yield Finding("scenario", 0, "lifecycle", problem, "lower growth, or fewer months")
+def _factors(life: Lifecycle) -> Iterator[tuple[int, float]]:
+    """Every month's demand over that of the first, of each branch that has parted."""
+    tree = tree_of(life)
+    return zip((tree.month + 1).tolist(), demand_factor(life, tree).tolist(), strict=True)
 
 
 def _report(

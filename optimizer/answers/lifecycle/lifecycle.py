@@ -24,7 +24,7 @@ from optimizer.base.units import (
 )
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.avoided import avoided
-from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.checks import check_scenario, outgrown
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.performance.market.market import grid_g_per_kwh
 from optimizer.plan.question.asking import first_with_a_plan
@@ -82,14 +82,16 @@ def lifecycle(
         Cost, power and carbon by month and in all, and the month in which serving overtakes training.
 
     Raises:
-        InputError: no `lifecycle` section, names that the catalogs do not know, a run without any price.
+        InputError: no `lifecycle` section, names that the catalogs do not know, a run without any price, growth beyond
+            what a scenario may ask for.
         VerificationFailed: a fleet did not survive independent arithmetic.
     """
     life = scenario.lifecycle
     if life is None:
         hint = "add for example lifecycle: {months: 12, growth_percent_per_month: 5}"
         raise InputError([Finding("scenario", 0, "lifecycle", "is missing", hint)])
-    findings = check_scenario(scenario, catalogs)
+    factors = [(month, growth_factor(life.growth_percent_per_month, month)) for month in range(1, life.months + 1)]
+    findings = [*check_scenario(scenario, catalogs), *outgrown(scenario, factors)]
     if findings:
         raise InputError(findings)
     inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit, memory=Memory()))

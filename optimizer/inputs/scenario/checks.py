@@ -1,11 +1,12 @@
 """A scenario held against the catalogs: every name it uses must mean something there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from optimizer.base.errors import Finding
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.adapters import refused_adapters
+from optimizer.inputs.scenario.fields import MAX_RATE
 from optimizer.inputs.scenario.names import unknown_names
 from optimizer.inputs.scenario.restating import is_known
 from optimizer.inputs.scenario.scenario import Scenario, Workload
@@ -18,6 +19,23 @@ def check_scenario(scenario: Scenario, catalogs: Catalogs) -> tuple[Finding, ...
     found = [replace(finding, line=0) for finding in names]
     found += (finding for workload in scenario.workloads for finding in _workload(workload, catalogs))
     return tuple(sorted(found))
+
+
+def outgrown(scenario: Scenario, factors: Iterable[tuple[int, float]]) -> Iterator[Finding]:
+    """Growth that leads beyond the rates that a scenario may ask for, where programs stay well scaled.
+
+    Args:
+        scenario: With the rates of the first month.
+        factors: Months, rising, each with its demand over that of the first; several of one month where it may be
+            any of them.
+    """
+    known = list(factors)
+    for workload in scenario.workloads:
+        peak = workload.peak_requests_per_second()
+        first = next((month for month, factor in known if peak * factor > MAX_RATE), None)
+        if first is not None:
+            problem = f"{workload.name} grows beyond {MAX_RATE:,.0f} requests/s in month {first}"
+            yield Finding("scenario", 0, "lifecycle", problem, "lower growth, or fewer months")
 
 
 def _workload(workload: Workload, catalogs: Catalogs) -> Iterator[Finding]:
