@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.plan.record.fields import significant
 from optimizer.report.catalog.catalog import LISTINGS
 from optimizer.report.layout.columns import filled, table_of
 
@@ -51,3 +52,9 @@ def test_every_field_that_a_listing_shows_or_filters_by_exists(name: str, catalo
     assert rows
     assert all(hasattr(rows[0], field) for field in listing.names)
     assert len(table_of(rows[:1], listing.columns).rows[0]) == len(listing.columns)
+
+
+def test_a_price_of_any_size_is_written() -> None:
+    """What next to no output costs a million tokens passed the digits that decimals are rounded with."""
+    written = {"1e100": f"1{'0' * 100}.00", "1234.56": "1235.00", "12.5": "12.50", "0.001234": "0.001234", "0": "0.00"}
+    assert {each: significant(Decimal(each)) for each in written} == written

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import PlainSerializer
 
 CENT = Decimal("0.01")
-UNIT_PRICE_DIGITS = 4
+UNIT_PRICE_DIGITS, UNIT_PRICE_LEAST_PLACES = 4, 2
 
 
 def cents(amount: Decimal) -> Decimal:
@@ -22,7 +22,8 @@ def usd(amount: float) -> Decimal:
 def significant(amount: Decimal) -> str:
     """A per-unit price in plain notation with its significant digits, at least two places."""
     rounded = Decimal(f"{amount:.{UNIT_PRICE_DIGITS}g}")
-    return f"{rounded:.2f}" if rounded == cents(rounded) else f"{rounded:f}"
+    places = -int(rounded.normalize().as_tuple().exponent)
+    return f"{rounded:f}" if places > UNIT_PRICE_LEAST_PLACES else f"{rounded:.{UNIT_PRICE_LEAST_PLACES}f}"
 
 
 Usd = Annotated[Decimal, PlainSerializer(lambda amount: f"{cents(amount):.2f}", return_type=str)]
