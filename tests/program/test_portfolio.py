@@ -196,6 +196,28 @@ def test_a_budget_is_a_price_on_every_dollar() -> None:
     assert richer.usd == 300.0
 
 
+def test_nobody_exceeds_a_pool_to_keep_a_budget() -> None:
+    """Two instances of a pool of fifty cost 800 USD, beyond its most or not: a budget of 500 alone is in the way."""
+    plan = ServicePlan(0, 0.0, np.zeros((0, 1), int), np.array([[2]]))
+    shared = Shared(
+        np.zeros(0),
+        np.array([168]),
+        np.array([POOL_USD]),
+        pool_least=np.ones(1),
+        pool_most=np.array([50.0]),
+        budget_usd=500.0,
+    )
+    master = PortfolioMaster(shared, np.array([1]), [plan], np.array([1.0, 10.0]))
+    nearest = master.mixed(Clock())
+    assert nearest is not None
+    assert nearest.excess.tolist() == pytest.approx([0.0, 300.0])
+    few = PortfolioMaster(replace(shared, pool_most=np.ones(1)), np.array([1]), [plan], np.array([1.0, 10.0]))
+    nearest = few.mixed(Clock())
+    assert nearest is not None
+    assert nearest.excess.tolist() == pytest.approx([1.0, 300.0])
+    assert nearest.usd == pytest.approx(2 * POOL_USD + 1 + 3000)
+
+
 @pytest.mark.parametrize("families", [("periods", "starts"), ("periods", "quotas", "layouts"), ("periods", "apis")])
 def test_tolled_plans_are_those_of_enumeration(families: tuple[str, ...]) -> None:
     @settings(max_examples=5, deadline=None)

@@ -87,9 +87,17 @@ class PortfolioMaster:
         return PlanMixture(float(self._cost() @ values), weights, pools, excess, prices)
 
     def _cost(self) -> Floats:
-        """(columns,) USD a month; what may not be exceeded costs nothing, for it is bounded."""
+        """(columns,) USD a month; what may not be exceeded has no penalty, for it is bounded."""
         penalties = np.where(np.isfinite(self.penalty_usd), self.penalty_usd, 0.0)
-        return np.concatenate([[plan.usd for plan in self.plans], self.shared.pool_usd, penalties])
+        cost = np.append(self._paid(), 0.0)
+        cost[-len(penalties) :] += penalties
+        return cost
+
+    def _paid(self) -> Floats:
+        """(columns but the budget's,) USD a month that counts against it: an instance lent beyond a pool's most costs
+        what its others do, so that nobody exceeds a pool to keep the budget."""
+        plans, pool_usd = [plan.usd for plan in self.plans], self.shared.pool_usd
+        return np.concatenate([plans, pool_usd, np.zeros(len(self.shared.most)), pool_usd])
 
     def _whole(self) -> Flags:
         kinds = (len(self.plans) + len(self.shared.pool_usd), len(self.penalty_usd))
@@ -104,15 +112,15 @@ class PortfolioMaster:
         """Blocks: each kind's weights, the limits by joint period, pools by joint period and at least, the budget."""
         shared, plans = self.shared, len(self.plans)
         pools = np.arange(len(shared.pool_usd))
-        cost = np.concatenate([[plan.usd for plan in self.plans], shared.pool_usd])
-        beyond = np.array([len(cost) + len(self.penalty_usd) - 1])
+        paid = self._paid()
+        beyond = np.array([len(paid)])
         return stacked(
             {
                 "one": self._all_served(),
                 "limits": self._limited(),
                 "pools": self._lent(),
                 "signed": at_least(numbered("signed", len(pools)), shared.pool_least, (pools, plans + pools, 1.0)),
-                "budget": budget_rows(cost, shared.budget_usd, (np.zeros_like(beyond), beyond, -1.0)),
+                "budget": budget_rows(paid, shared.budget_usd, (np.zeros_like(beyond), beyond, -1.0)),
             }
         )
 
