@@ -92,3 +92,15 @@ def test_no_change_is_said_of_what_was_compared_to_the_end() -> None:
     ]
     assert any(line.startswith("the same plan is the cheapest") and open_ended.change not in line for line in told)
     assert f"nothing cheaper was found, though it is not ruled out: {open_ended.change}" in told
+
+
+@pytest.mark.parametrize(("outcome", "said"), [("infeasible", "no plan"), ("unproven", "not found in time")])
+def test_a_step_without_a_plan_says_whether_there_is_none_or_time_ran_out(outcome: str, said: str) -> None:
+    report = PlanReport.model_validate_json((GOLDEN / "reports" / "feasible.json").read_text(encoding="utf-8"))
+    without = {"outcome": outcome, "monthly_cost_usd": None, "change_usd": None, "summary": ""}
+    step = report.explanation.marginal_values[0].model_copy(update=without)
+    explained = report.explanation.model_copy(update={"marginal_values": [step]})
+    sections = plan_sections(report.model_copy(update={"explanation": explained}), verbose=True)
+    (told,) = [each for each in sections if each.title == "What one step would cost"]
+    assert told.table is not None
+    assert [row[1] for row in told.table.rows] == [said]

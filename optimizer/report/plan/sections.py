@@ -60,9 +60,10 @@ ALTERNATIVES: Final[Mapping[str, Cell]] = {
     ">difference": "{difference_usd:change}",
     "plan": "{summary}",
 }
+NO_PLAN: Final[Mapping[str, str]] = {"infeasible": "no plan"}
 STEPS: Final[Mapping[str, Cell]] = {
     "step": lambda item: filled("{what} {to:number}, not {from_:number}", item) + unit_of(item.unit),
-    ">a month": "{monthly_cost_usd:money|no plan}",
+    ">a month": lambda item: money(item.monthly_cost_usd, NO_PLAN.get(item.outcome, "not found in time")),
     ">difference": "{change_usd:change}",
     "plan": "{summary}",
 }
