@@ -100,6 +100,19 @@ def test_E8_self_hosting_breaks_even_where_its_month_buys_as_many_requests(tmp_p
     assert 0 < found.wins_from < found.planned <= 0.85
 
 
+@pytest.mark.parametrize(("needs", "said"), [(1.3, "130%"), (1.003, "100.3%"), (1.0003, "a little more than 100%")])
+def test_a_fleet_that_never_beats_the_api_is_said_to_need_more_than_all(
+    needs: float, said: str, tmp_path: Path
+) -> None:
+    """One was said to need 100 %, of which the demand was half."""
+    known = e8(tmp_path, 15_000).hosting
+    assert known is not None
+    as_much_usd = 21_800 / known.utilization[0].wins_from
+    found = e8(tmp_path, round(as_much_usd * needs) - 6_800).hosting
+    assert found is not None
+    assert f"beats the API never: it would need {said} of what it sustains; the" in found.utilization[0].text
+
+
 def test_a_mix_that_saves_nothing_is_no_row_and_no_reason_to_admit_anything(tmp_path: Path) -> None:
     """The very plan that is admitted stood before itself as "hybrid would be cheapest, were it admitted"."""
     answer = e8(tmp_path, 15_000)

@@ -227,13 +227,20 @@ def _utilizations(found: Hostings, by_api: PlannedFleet) -> Iterator[WinningUtil
             continue
         full = sum((_worth_at_capacity(fleet, d, prices) for d in fleet.deployments), Decimal(0))
         wins, planned = float(fleet.monthly_cost_usd / full), float(by_api.monthly_cost_usd / full)
-        can = f"from {wins:.1%} of what it sustains" if wins <= 1 else f"never: it would need {wins:.0%}"
+        can = f"from {wins:.1%}" if wins <= 1 else f"never: it would need {_beyond_all(wins)}"
+        load = f"the scenario's demand is {planned:.1%} of it"
         yield WinningUtilization(
             hosting=way,
             wins_from=wins,
             planned=planned,
-            text=f"the {way} fleet beats the API {can}; the scenario's demand is {planned:.1%} of it",
+            text=f"the {way} fleet beats the API {can} of what it sustains; {load}",
         )
+
+
+def _beyond_all(share: float) -> str:
+    """A share above 1, in as many digits as it takes to read as more than all."""
+    written = f"{share:.0%}" if share >= 1.005 else f"{share:.1%}"
+    return written if share >= 1.0005 else "a little more than 100%"
 
 
 def _worth_at_capacity(fleet: PlannedFleet, d: Deployment, prices: Mapping[tuple[str, str], Decimal]) -> Decimal:
