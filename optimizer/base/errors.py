@@ -8,7 +8,7 @@ OptimizerError
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -106,6 +106,12 @@ def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
     around = [each for each in nearest_first if words[each] > _words(asked)]
     hints = list(dict.fromkeys(folded[each] for each in (*inside, *around, *near)))[:count]
     return f"did you mean {', '.join(hints)}?" if hints else ""
+
+
+def some_of(names: Sequence[str], count: int = 12) -> str:
+    """The first of some names, and how many more there are."""
+    rest = len(names) - count
+    return ", ".join(names[:count]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _words(name: str) -> set[str]:

@@ -11,6 +11,7 @@ from support.gate_cases import baseline, judged, scenario, world
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.rules.guardrails import Guardrails, read_guardrails
+from optimizer.answers.gate.rules.judging import unmatched
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
@@ -164,6 +165,8 @@ def test_a_pattern_of_a_rule_that_matches_no_scenario_is_refused(small: Catalogs
     guardrails = written(tmp_path, "rules:\n  - {name: a, scenarios: [suport], max_monthly_usd: 1}")
     with pytest.raises(InputError, match=r"'suport' matches no scenario \(did you mean support"):
         judged(scenario(tmp_path), small, guardrails=guardrails)
+    (found,) = unmatched(guardrails, [f"s{number}" for number in range(10)], [], [])
+    assert found.hint == "scenarios: s0, s1, s2, s3, s4, s5, s6, s7 and 2 more"
 
 
 def test_a_scenario_that_leaves_a_scope_is_told(small: Catalogs, tmp_path: Path) -> None:

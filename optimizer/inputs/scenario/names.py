@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from optimizer.base.errors import Finding, did_you_mean
+from optimizer.base.errors import Finding, did_you_mean, some_of
 from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.fields import NameKind, NameOf
@@ -127,7 +127,7 @@ def _matches(named: Named, known: list[str], catalogs: Catalogs) -> bool:
 def _unknown(named: Named, known: list[str], document: Document, catalogs: Catalogs) -> tuple[str, str]:
     """What is wrong with a name, and the nearest that are known."""
     near, at = did_you_mean(named.text, known), named.location
-    problem, hint = f"'{named.text}' matches nothing in the catalogs", near or f"known: {_some(known)}"
+    problem, hint = f"'{named.text}' matches nothing in the catalogs", near or f"known: {some_of(known)}"
     match named.of.kind:
         case "model":
             problem, hint = f"unknown model '{named.text}'", door.why_not_planned(named.text) or near
@@ -139,11 +139,6 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
             countries = document.path((*at[: at.index(REGIONS)], "countries"))
             hint = f"{countries} is where countries are named"
     return problem, hint
-
-
-def _some(names: list[str], count: int = 12) -> str:
-    rest = len(names) - count
-    return ", ".join(names[:count]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def kinds_in(annotation: Any) -> set[Any]:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags
-from optimizer.base.errors import Finding, did_you_mean
+from optimizer.base.errors import Finding, did_you_mean, some_of
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.options import WorkloadOptions, re_rated
 from optimizer.performance.candidates.selecting import taken
@@ -68,7 +68,7 @@ def unknown(choice: Choice, inquiry: Inquiry) -> Iterator[Finding]:
     for field, known in {**_known(catalogs), "workload": names}.items():
         asked = getattr(choice, field)
         if asked is not None and not any(fnmatchcase(name, asked) for name in known):
-            hint = did_you_mean(asked, known) or f"known: {', '.join(sorted(known)[:12])}"
+            hint = did_you_mean(asked, known) or f"known: {some_of(sorted(known))}"
             yield Finding("why-not", 0, f"--{field.replace('_', '-')}", f"'{asked}' matches nothing", hint)
     if not choice.given().keys() - {"workload"}:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in (*OF_OFFERS, *OF_CONFIGURATIONS[1:]))

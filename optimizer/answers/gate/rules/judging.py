@@ -7,7 +7,7 @@ from datetime import date
 from optimizer.answers.gate.rules.demands import Verdict, budgets
 from optimizer.answers.gate.rules.guardrails import Guardrail, Guardrails, matching
 from optimizer.answers.gate.rules.total import Total
-from optimizer.base.errors import Finding, did_you_mean
+from optimizer.base.errors import Finding, did_you_mean, some_of
 
 TotalOf = Callable[[Sequence[str]], Total]
 """Before and after of some scenarios together, by their names."""
@@ -23,10 +23,10 @@ def unmatched(guardrails: Guardrails, today: list[str], removed: list[str], new:
         for pattern in guardrails.patterns(rule):
             field = f"rules[{rule.name}]"
             if not matching((pattern,), names):
-                hint = did_you_mean(pattern, names) or f"scenarios: {', '.join(sorted(names)[:8])}"
+                hint = did_you_mean(pattern, names) or f"scenarios: {some_of(sorted(names), 8)}"
                 yield Finding("--rules", 0, field, f"'{pattern}' matches no scenario", hint)
             elif loose and not matching((pattern,), today):
-                problem = f"'{pattern}' matches removed scenarios only, and no rule is about {', '.join(loose[:8])}"
+                problem = f"'{pattern}' matches removed scenarios only, and no rule is about {some_of(loose, 8)}"
                 hint = "where that was renamed, rename it here, too; else give it a rule or take this pattern out"
                 yield Finding("--rules", 0, field, problem, hint)
 
