@@ -1,10 +1,14 @@
 """A commented scenario from a few answers, checked as if somebody had written it."""
 
-from dataclasses import dataclass
+import json
+import re
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final
 
-from optimizer.base.errors import InputError
+import yaml
+
+from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import scenario_in
@@ -57,6 +61,10 @@ MIN_QUALITY: Final = (
     "    {}min_quality: {}\n"
 )
 BUDGET: Final = "  {}max_monthly_usd: {}\n"
+PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+"""A text that stands in YAML as it is, unless it reads as a number or a truth value."""
+NAMED: Final = re.compile(r"\[.*\]")
+"""Which workload or element of a list a field is of."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,9 @@ class ScenarioDraft:
     max_monthly_usd: float | None = None
 
 
+OPTIONS: Final = frozenset(field.name for field in fields(ScenarioDraft))
+
+
 def scenario_text(draft: ScenarioDraft, file: Path, catalogs: Catalogs) -> str:
     """The scenario as YAML with comments, which loads and fits the catalogs.
 
@@ -96,21 +107,40 @@ def scenario_text(draft: ScenarioDraft, file: Path, catalogs: Catalogs) -> str:
         What to write to the file.
 
     Raises:
-        InputError: an answer that no scenario may hold, or a name that the catalogs do not know, each with its line in
-            what would have been written.
+        InputError: every answer that no scenario may hold, or name that the catalogs do not know, by its option.
     """
-    fields = vars(draft) | {
+    users_in = None if draft.users_in is None else ", ".join(map(_text, draft.users_in.split(",")))
+    written = vars(draft) | {
         "file": file.name,
-        "users_in": _or_comment(USERS_IN, None if draft.users_in is None else f"[{draft.users_in}]", "[germany]"),
+        "name": _text(draft.name),
+        "model": _text(draft.model),
+        "users_in": _or_comment(USERS_IN, None if users_in is None else f"[{users_in}]", "[germany]"),
         "min_quality": _or_comment(MIN_QUALITY, draft.min_quality, "0.99"),
         "max_monthly_usd": _or_comment(BUDGET, draft.max_monthly_usd, "20000"),
     }
-    text = TEXT.format(**fields)
-    loaded = scenario_in(parse(text, str(file)), file.parent, catalogs)
-    findings = loaded.located(check_scenario(loaded.scenario, catalogs))
+    text = TEXT.format(**written)
+    try:
+        loaded = scenario_in(parse(text, str(file)), file.parent, catalogs)
+        findings = check_scenario(loaded.scenario, catalogs)
+    except InputError as error:
+        findings = error.findings
     if findings:
-        raise InputError(findings)
+        raise InputError(map(_by_option, findings))
     return text
+
+
+def _text(answer: str) -> str:
+    """A text as YAML reads it, in quotes where it would take it for something else."""
+    stripped = answer.strip()
+    plain = PLAIN.fullmatch(stripped) and isinstance(yaml.safe_load(stripped), str)
+    return stripped if plain else json.dumps(stripped, ensure_ascii=False)
+
+
+def _by_option(found: Finding) -> Finding:
+    """A problem of the text that would have been written, told by the option that gave it."""
+    steps = NAMED.sub("", found.field).split(".")
+    option = next((f"--{step.replace('_', '-')}" for step in reversed(steps) if step in OPTIONS), found.field)
+    return replace(found, file="init", line=0, field=option)
 
 
 def _or_comment(line: str, value: object, example: str) -> str:

@@ -93,6 +93,31 @@ def test_an_answer_that_cannot_be_is_told_and_nothing_is_written(
     assert not (tmp_path / "new.yaml").exists()
 
 
+def test_every_wrong_answer_is_told_by_its_option(
+    optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name with a colon was told as broken YAML of a file that did not exist, and nothing else with it."""
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    wrong = ("--name", "a b: c", "--users-in", "mars", "--min-quality", "3", "--max-monthly-usd", "-4")
+    result = optimizer("init", str(tmp_path / "new.yaml"), *wrong)
+    assert result.code == 2
+    assert [line.split(": ")[2] for line in result.err.splitlines()] == sorted(wrong[::2])
+    assert "new.yaml" not in result.err
+
+
+@pytest.mark.parametrize(("option", "answer"), [("--users-in", "] x: ["), ("--model", "a: b"), ("--name", "x, #y")])
+def test_an_answer_is_a_text_whatever_yaml_makes_of_it(
+    option: str, answer: str, optimizer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    result = optimizer("init", str(tmp_path / "new.yaml"), option, answer)
+    assert result.err.startswith(f"error: init: {option}: ")
+    assert f"'{answer}'" in result.err
+    assert optimizer("init", str(tmp_path / "new.yaml"), "--name", "123", "--users-in", "germany, us-east").code == 0
+    scenario = load_scenario(tmp_path / "new.yaml")
+    assert (scenario.name, scenario.workloads[0].users_in) == ("123", ("germany", "us-east"))
+
+
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [("optimizer pl", "plan"), ("optimizer plan --time", "--time-limit-s"), ("optimizer catalog sh", "show")],
