@@ -362,6 +362,23 @@ def test_what_knowing_is_worth_is_told_only_between_proven_costs() -> None:
     assert (value.lowest_usd, value.usd, value.highest_usd) == (Decimal(9), Decimal(10), Decimal("10.5"))
 
 
+@pytest.mark.parametrize("percent", [3, 5, 7, 8, 11])
+def test_differences_are_those_of_the_figures_that_are_told(percent: int, asked: Asked) -> None:
+    """Of 26,642.12 and 20,875.34 USD it was said that they are 5,766.77 apart, and of equals −0.00."""
+    doubles = {"name": "doubles", "weight": 0.3, "from_month": 3, "growth_percent_per_month": 60}
+    steady = {"name": "steady", "weight": 0.7, "from_month": 3, "growth_percent_per_month": 1}
+    found, _ = asked(months=7, branches=[doubles, steady], discount_percent_per_year=percent, used_after_share=0.3)
+    told = json.loads(found.model_dump_json())
+    expected = Decimal(told["expected_usd"])
+    for each in told["strategies"]:
+        assert Decimal(each["more_usd"]) == Decimal(each["expected_usd"]) - expected
+    for each in told["branches"]:
+        assert Decimal(each["regret_usd"]) == Decimal(each["net_present_usd"]) - Decimal(each["known_usd"])
+    assert "-0.00" not in json.dumps(told)
+    (known,) = (each for each in found.strategies if each.name == "every branch known")
+    assert known.outcome == "optimal"
+
+
 def test_what_another_way_found_for_less_is_the_answer(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that a limit ended may know purchases that cost more than renting, or than signing month by month."""
 

@@ -7,6 +7,7 @@ value of perfect information (Birge and Louveaux, Introduction to Stochastic Pro
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -16,10 +17,11 @@ from optimizer.base.clock import Clock
 from optimizer.base.progress import Progress
 from optimizer.plan.horizon.formulate import PlannedMonths
 from optimizer.plan.horizon.readback import Read
-from optimizer.plan.record.fields import Outcome, usd
+from optimizer.plan.record.fields import Outcome, cents, usd
 from optimizer.plan.record.horizon import Strategy, Value
 from optimizer.program.horizon.problem import HorizonProblem
 from optimizer.program.horizon.solve import Purchases, month_by_month, solve_horizon
+from optimizer.program.proof.state import EQUAL_COST
 
 Name: TypeAlias = Literal["on demand alone", "month by month", "the mean branch", "every branch known"]
 
@@ -76,7 +78,19 @@ class Alone:
 
     def regrets(self, branch_usd: Sequence[float]) -> list[float]:
         """What each branch costs beyond its own best."""
-        return [max(float(cost - own), 0.0) for cost, own in zip(branch_usd, self.usd, strict=True)]
+        return [max(float(apart_usd(cost, own)), 0.0) for cost, own in zip(branch_usd, self.usd.tolist(), strict=True)]
+
+    @property
+    def outcome(self) -> Outcome:
+        """What is proven of all of them."""
+        cost, bound = self.expected
+        return "optimal" if cost - bound <= EQUAL_COST * cost else "feasible"
+
+
+def apart_usd(more: float, less: float) -> Decimal:
+    """A difference of two figures as they are told, to the cent: it is what a reader who takes one from the other gets,
+    and between equals it is nothing, from either side."""
+    return cents(usd(more)) - cents(usd(less))
 
 
 def mean_branch(problem: HorizonProblem, clock: Clock, gap: float) -> Purchases:
@@ -110,7 +124,7 @@ def strategies(
 ) -> list[Strategy]:
     """Every other way beside the answer, the cheapest first."""
     cost, bound = alone.expected
-    known = [_strategy("every branch known", "feasible", cost, bound, answer_usd)] if len(alone.usd) > 1 else []
+    known = [_strategy("every branch known", alone.outcome, cost, bound, answer_usd)] if len(alone.usd) > 1 else []
     for name, bought in ways.items():
         proven = bought.bound_usd if name == "on demand alone" else None
         one = _strategy(name, bought.status, bought.expected_usd, proven, answer_usd)
@@ -136,7 +150,7 @@ def _strategy(name: Name, outcome: Outcome, cost: float, bound: float | None, an
         outcome=outcome,
         expected_usd=usd(cost) if found else None,
         bound_usd=None if bound is None else usd(bound),
-        more_usd=usd(cost - answer_usd) if found else None,
+        more_usd=apart_usd(cost, answer_usd) if found else None,
         regret_usd=None,
         owed_after_usd=None,
         signed_in_first_month=[],
@@ -159,7 +173,7 @@ def value_between(more: tuple[float, float], less: tuple[float, float], gap: flo
     if not all(np.isfinite(cost) and cost - bound <= gap * cost * (1 + SAME) for cost, bound in (more, less)):
         return None
     return Value(
-        usd=usd(max(more_usd - less_usd, 0.0)),
-        lowest_usd=usd(max(more_bound - less_usd, 0.0)),
-        highest_usd=usd(max(more_usd - less_bound, 0.0)),
+        usd=max(apart_usd(more_usd, less_usd), Decimal(0)),
+        lowest_usd=max(apart_usd(more_bound, less_usd), Decimal(0)),
+        highest_usd=max(apart_usd(more_usd, less_bound), Decimal(0)),
     )
