@@ -45,22 +45,22 @@ POOL = """pools:
 """
 
 
-def known(catalogs: Catalogs) -> Catalogs:
+def known(catalogs: Catalogs, l4: str = "1.00", committed_l4: str = "0.60") -> Catalogs:
     """An L4 for 1.00 USD/h or 0.60 committed, an L40S for 3.00."""
-    small = world(catalogs, l4="1.00", l40s="3.00")
-    committed = offer("l4", "0.60").model_copy(update={"pricing_term": "reserved_1y", "commitment_months": 12})
+    small = world(catalogs, l4=l4, l40s="3.00")
+    committed = offer("l4", committed_l4).model_copy(update={"pricing_term": "reserved_1y", "commitment_months": 12})
     return replace(small, offers=(*small.offers, committed))
 
 
 def planned(
-    folder: Path, catalogs: Catalogs, shared: str, peak: float = 2, *more: str, jobs: int = 1
+    folder: Path, catalogs: Catalogs, shared: str, peak: float = 2, *more: str, jobs: int = 1, **prices: str
 ) -> PortfolioReport:
     """One service by day and one by night, and more by day."""
     for name, hourly in (("by-day", DAY), ("by-night", NIGHT), *((each, DAY) for each in more)):
         text = SCENARIO.format(name=name, hourly=hourly, peak=peak)
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     (folder / "portfolio.yaml").write_text(shared, encoding="utf-8")
-    small = known(catalogs)
+    small = known(catalogs, **prices)
     return portfolio(load_portfolio(folder, small), small, jobs=jobs)
 
 
@@ -87,6 +87,19 @@ def test_day_and_night_share_a_commitment_that_pays_for_neither_alone(day_and_ni
     assert found.verification.passed
     assert all(each.verification.passed for each in found.services)
     assert "less than each alone" in found.summary
+
+
+def test_bills_and_pools_as_they_are_written_are_the_total(tmp_path: Path, catalogs: Catalogs) -> None:
+    """438.0438 and 370.1146 USD were a total of 808.16: a cent that nobody had billed, and that somebody paid."""
+    shared = POOL.replace("max_instances: 3", "max_instances: 1")
+    found = planned(tmp_path, catalogs, shared, 2, "by-day-too", l4="1.000122", committed_l4="0.60006")
+    told = json.loads(as_json(found))
+    bills = sum(Decimal(each["bill_usd"]) for each in told["services"])
+    (pool,) = told["pools"]
+    assert (bills, pool["monthly_cost_usd"]) == (Decimal("370.11"), "438.04")
+    assert Decimal(told["monthly_cost_usd"]) == Decimal("808.15")
+    assert sum(Decimal(each["pays_usd"]) for each in told["services"]) == Decimal("808.15")
+    assert found.verification.passed
 
 
 def test_a_scarce_quota_goes_to_who_saves_most_by_it(tmp_path: Path, catalogs: Catalogs) -> None:

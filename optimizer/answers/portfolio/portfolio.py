@@ -172,8 +172,9 @@ def _shared(portfolio: Portfolio, catalogs: Catalogs, limits: Sequence[SharedLim
 def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk) -> PortfolioReport:
     """Every plan verified on its own, what is shared by arithmetic that knows nothing of the search."""
     taken, signed = _taken(told, best, desk), _signed(told, best)
-    bills = sum((each.fleet.monthly_cost_usd for each in taken), Decimal(0))
-    total = cents(bills + _pools_usd(told, signed))
+    # as they are written, so that they sum to what is written
+    bills = sum((cents(each.fleet.monthly_cost_usd) for each in taken), Decimal(0))
+    total = bills + _pools_usd(told, signed)
     pays = _paid(told, search, best, total)
     names = [file.scenario.name for file in told.files.files]
     fleets = {name: each.fleet for name, each in zip(names, taken, strict=True)}
@@ -211,6 +212,6 @@ def _paid(told: PlannedAlone, search: Search, best: ChosenPlans, total: Decimal)
 
 
 def _pools_usd(told: PlannedAlone, signed: Mapping[str, int]) -> Decimal:
-    """A month of all that is signed for."""
+    """A month of all that is signed for, each pool to the cent."""
     prices = ((pool.name, offers_of(pool, told.catalogs)[0].price_usd_per_hour) for pool in told.files.portfolio.pools)
-    return sum((price * HOURS_PER_MONTH * signed[name] for name, price in prices), Decimal(0))
+    return sum((cents(price * HOURS_PER_MONTH * signed[name]) for name, price in prices), Decimal(0))

@@ -16,6 +16,7 @@ from optimizer.answers.portfolio.desk import Desk
 from optimizer.answers.portfolio.services import Allowance, Reply
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
+from optimizer.plan.record.fields import cents, usd
 from optimizer.program.portfolio.master import PlanMixture, PortfolioMaster
 from optimizer.program.portfolio.shared import ServicePlan, Shared, SharedPrices, bound_usd
 
@@ -186,6 +187,11 @@ class ChosenPlans:
     usd: float
     plans: tuple[tuple[NumberedPlan, ...], ...]
     pools: Floats
+
+    def in_bills(self, pool_usd: Floats) -> Decimal:
+        """A month of all together as bills are written, those of services and of pools (Q,) each to the cent."""
+        bills = [cents(each.usd) for plans in self.plans for each in plans]
+        return sum(bills + [cents(usd(each)) for each in (self.pools * pool_usd).tolist()], Decimal(0))
 
 
 def chosen(search: Search, clock: Clock) -> ChosenPlans | None:

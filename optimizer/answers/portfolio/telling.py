@@ -27,7 +27,7 @@ from optimizer.plan.portfolio.limits import SharedLimit
 from optimizer.plan.portfolio.pools import offers_of, pooled_offer
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
-from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fields import Outcome, cents
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import Verification
 from optimizer.program.portfolio.shared import SharedPrices
@@ -70,7 +70,7 @@ class PlannedAlone:
     def alone_usd(self) -> Decimal | None:
         """Of all services; None where one has no plan."""
         known = [self.alone[kind].usd for kind in self.kind_of_file]
-        return None if None in known else sum((usd for usd in known if usd is not None), Decimal(0))
+        return None if None in known else sum((cents(usd) for usd in known if usd is not None), Decimal(0))
 
     def alone_use(self) -> Floats:
         """(K, L, 168) what a plan alone takes of each limit in every hour."""

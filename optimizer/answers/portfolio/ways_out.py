@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Final
 
 import numpy as np
@@ -16,7 +15,6 @@ from optimizer.base.clock import Clock
 from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.plan.portfolio.limits import SharedLimit
 from optimizer.plan.record.explanation import FieldChange, Relaxation
-from optimizer.plan.record.fields import cents
 from optimizer.program.portfolio.master import NEXT_TO_NOTHING
 from optimizer.program.portfolio.shared import Shared
 
@@ -66,7 +64,7 @@ def _raised(
     best = proven_together(again, chosen(again, clock), desk, clock)
     if best is None:
         return None
-    usd, gap = cents(Decimal(repr(best.usd))), max(1 - again.bound_usd / best.usd, 0.0)
+    usd, gap = best.in_bills(search.shared.pool_usd), max(1 - again.bound_usd / best.usd, 0.0)
     text = f"{field} from {most:,} to {after:,} {unit}: then all go together for ${usd:,.2f} a month"
     text += ", proven the least" if gap <= NO_GAP else f", within {gap:.2%} of the least"
     change = FieldChange.model_validate({"field": field, "from": most, "to": after, "unit": unit})

@@ -157,13 +157,14 @@ def _total(claim: PortfolioClaim) -> Findings:
         offer = behind_pool(pool, claim.catalogs)
         price = Fraction(offer.price_usd_per_hour) if offer else Fraction(0)
         own += price * HOURS_PER_MONTH * claim.signed.get(pool.name, 0)
-    # every bill is shown to the cent
-    slack = CENT_TOLERANCE * (1 + len(claim.fleets))
+    # every bill, of a service or a pool, is shown to the cent
+    slack = CENT_TOLERANCE * (1 + len(claim.fleets) + len(claim.portfolio.pools))
     text = f"bills and pools: {float(own):.2f} USD a month, shown {float(claim.total_usd):.2f}"
     yield abs(own - Fraction(claim.total_usd)) <= slack, text
     budget = claim.portfolio.max_monthly_usd
     if budget is not None:
-        within = float(claim.total_usd) <= budget + float(CENT_TOLERANCE)
+        # what is paid, for a cent by which bills are rounded up breaks none
+        within = own <= Fraction(repr(float(budget))) + Fraction(CENT_TOLERANCE)
         yield within, f"{claim.total_usd:.2f} of {budget:.2f} USD a month"
 
 
