@@ -80,30 +80,32 @@ class SideQuestion:
         """Which are asked before it: the lower the sooner."""
         return ASKED_FIRST.index(self.kind) if self.kind in ASKED_FIRST else len(ASKED_FIRST)
 
-    def beside(self, chosen: PlannedFleet, share: float, held: Held) -> Alternative:
-        """Its answer in so much of what is left of a limit, told as `told` says; a plan that simulated requests do not
-        say to hold is followed by others the second time alone."""
+    def beside(self, chosen: PlannedFleet, held: Held, *, first: bool) -> Alternative:
+        """Its answer in a share of what is left of a limit, told as `told` says; a plan that simulated requests do not
+        say to hold is followed by others after the first try alone."""
         known_usd = float(chosen.monthly_cost_usd) if self.admits_more else None
         asking = partial(_as_far_as_time_goes, keep=self.keep, known_usd=known_usd)
-        again = asking if share == SHARE_OF_SECOND_TRY else None
+        # a batch is worked on in the hours of the chosen plan, where others may cost less
+        hours_kept = False
         try:
             inquiry = self.asked()
-            own = replace(inquiry, clock=inquiry.clock.share(share))
-            answer = that_holds(own, asking(own), again, held)
+            hours_kept = any(workload.deadline is not None for workload in inquiry.scenario.workloads)
+            own = replace(inquiry, clock=inquiry.clock.share(SHARE_OF_FIRST_TRY if first else SHARE_OF_SECOND_TRY))
+            answer = that_holds(own, asking(own), None if first else asking, held)
         except LeastCostAlone as reached:
+            if hours_kept:
+                return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
             bounded = without_plan(self.kind, self.change, "unproven", self._bounded(chosen, reached))
             return bounded.model_copy(update={"at_least_usd": reached.least_usd})
         except LimitReached as reached:
             return without_plan(self.kind, self.change, "unproven", f"not compared, {reached}")
-        # a batch is worked on in the hours of the chosen plan, where others may cost less
-        kept = any(workload.deadline is not None for workload in inquiry.scenario.workloads)
-        return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more, at_most=kept)
+        return told(self.kind, self.change, chosen, answer, admits_more=self.admits_more, at_most=hours_kept)
 
     def once_more(self, chosen: PlannedFleet, known: Alternative, held: Held) -> Alternative:
         """Its answer with more time where it has none yet; what a first try said stands if a second says no more."""
         if known.outcome != "unproven":
             return known
-        again = self.beside(chosen, SHARE_OF_SECOND_TRY, held)
+        again = self.beside(chosen, held, first=False)
         none_holds = without_plan(self.kind, self.change, "unproven", NONE_HOLDS)
         return known if again.outcome == "unproven" and again != none_holds else again
 
@@ -121,7 +123,7 @@ def compared(chosen: PlannedFleet, held: Held, *groups: Iterable[SideQuestion]) 
     asked = [list(group) for group in groups]
     questions = [question for group in asked for question in group]
     in_turn = sorted(range(len(questions)), key=lambda n: questions[n].turn)
-    found = {n: questions[n].beside(chosen, SHARE_OF_FIRST_TRY, held) for n in in_turn}
+    found = {n: questions[n].beside(chosen, held, first=True) for n in in_turn}
     found |= {n: questions[n].once_more(chosen, found[n], held) for n in in_turn}
     rows = iter([found[n] for n in range(len(questions))])
     return tuple([next(rows) for _ in group] for group in asked)
