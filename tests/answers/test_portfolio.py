@@ -4,13 +4,15 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.gate_cases import offer, world
 
 from optimizer.answers.portfolio.portfolio import portfolio
 from optimizer.answers.portfolio.reading import load_portfolio
-from optimizer.answers.portfolio.split import in_cents
+from optimizer.answers.portfolio.rounds import ChosenPlans, Search
+from optimizer.answers.portfolio.split import PaidParts, in_cents, rule_for, split
 from optimizer.answers.portfolio.telling import worth_of_one_more
 from optimizer.answers.portfolio.types import LimitUse, PortfolioReport
 from optimizer.base.errors import InputError
@@ -192,6 +194,40 @@ def test_pools_of_one_machine_ask_for_no_more_than_there_is(catalogs: Catalogs) 
     (finding,) = check_pools(asked, small)
     assert finding.field == "pools[b].max_instances"
     assert "only 4 of them, of which other pools leave 1" in finding.problem
+
+
+def _with_an_odd_one(folder: Path) -> Path:
+    """A third service, by day, of a kind of its own."""
+    text = SCENARIO.format(name="odd", hourly=DAY, peak=2).replace("input_tokens: 200", "input_tokens: 190")
+    (folder / "odd.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_group_costs_the_least_that_it_can_whatever_was_found_for_all(
+    tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two services by day one shares the pool with the night; that the other would, too, no plan of all tells."""
+    shared = POOL.replace("max_instances: 3", "max_instances: 1")
+    found = planned(_with_an_odd_one(tmp_path), catalogs, shared)
+    assert "the least that it can" in found.split_rule
+
+    def of_those_chosen(search: Search, together: ChosenPlans, *told: Any, **more: Any) -> PaidParts:
+        search.found = [each for plans in together.plans for each in plans]
+        return split(search, together, *told, **more)
+
+    monkeypatch.setattr("optimizer.answers.portfolio.portfolio.split", of_those_chosen)
+    few = planned(tmp_path, catalogs, shared)
+    assert [each.pays_usd for each in few.services] == [each.pays_usd for each in found.services]
+    # what one program cannot say is told as what it is
+    monkeypatch.setattr("optimizer.answers.portfolio.whole.MOST_CELLS", 0)
+    rough = planned(tmp_path, catalogs, shared)
+    assert "the plans found costs it, which may be above the least" in rough.split_rule
+    assert [each.pays_usd for each in rough.services] != [each.pays_usd for each in found.services]
+
+
+def test_how_far_shares_may_be_off_is_said() -> None:
+    assert "costs it, at most 3.1% above the least;" in rule_for(3, 0.031)
+    assert rule_for(7, 0.031) == rule_for(8)
 
 
 def test_who_pays_nothing_is_not_paid_a_cent() -> None:

@@ -41,6 +41,9 @@ PORTFOLIO_PHASES: Final = ("each alone", "prices", "choosing", "verifying")
 SHARE_OF_ALONE: Final = 0.4
 """Of a time limit, for the plans alone."""
 
+SHARE_OF_SPLIT: Final = 0.5
+"""Of what is left of it once all plans are found, for what groups of services cost; then plans are verified."""
+
 
 @dataclass(frozen=True)
 class _Kinds:
@@ -132,7 +135,7 @@ def _answered(
         ways = ways_out(search, desk, clock, limits, files.portfolio, wanted_gap)
         return without_plans(told, search, conflict_of(search, limits, files.portfolio), ways)
     begin(PORTFOLIO_PHASES[3])
-    return _verified(told, search, best, desk)
+    return _verified(told, search, best, desk, clock.share(SHARE_OF_SPLIT))
 
 
 def _search(
@@ -169,13 +172,16 @@ def _shared(portfolio: Portfolio, catalogs: Catalogs, limits: Sequence[SharedLim
     )
 
 
-def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk) -> PortfolioReport:
+def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk, clock: Clock) -> PortfolioReport:
     """Every plan verified on its own, what is shared by arithmetic that knows nothing of the search."""
     taken, signed = _taken(told, best, desk), _signed(told, best)
     # as they are written, so that they sum to what is written
     bills = sum((cents(each.fleet.monthly_cost_usd) for each in taken), Decimal(0))
     total = bills + _pools_usd(told, signed)
-    pays = _paid(told, search, best, total)
+    paid_by_kind, rule = split(
+        search, best, [each.usd or Decimal(0) for each in told.alone], told.alone_use(), total, desk=desk, clock=clock
+    )
+    pays = in_cents([paid_by_kind[kind] for kind in told.kind_of_file], total)
     names = [file.scenario.name for file in told.files.files]
     fleets = {name: each.fleet for name, each in zip(names, taken, strict=True)}
     paid = dict(zip(names, pays, strict=True))
@@ -187,7 +193,7 @@ def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk)
         raise VerificationFailed(f"the portfolio {told.files.name} is withheld, it breaks what is shared: {wrong}")
     proven = search.bound_usd >= best.usd * (1 - NO_GAP)
     bound = total if proven else min(Decimal(repr(search.bound_usd)).quantize(CENT, ROUND_FLOOR), total)
-    return report(told, search, taken, pays, signed, total=total, bound=bound, verification=verification)
+    return report(told, search, taken, pays, signed, total=total, bound=bound, rule=rule, verification=verification)
 
 
 def _taken(told: PlannedAlone, best: ChosenPlans, desk: Desk) -> list[ShownPlan]:
@@ -203,12 +209,6 @@ def _signed(told: PlannedAlone, best: ChosenPlans) -> dict[str, int]:
     """Instances of each pool, by its name."""
     pools = told.files.portfolio.pools
     return {pool.name: round(count) for pool, count in zip(pools, best.pools.tolist(), strict=True)}
-
-
-def _paid(told: PlannedAlone, search: Search, best: ChosenPlans, total: Decimal) -> list[Decimal]:
-    """(F,) what each service pays, to the cent."""
-    by_kind = split(search, best, [each.usd or Decimal(0) for each in told.alone], told.alone_use(), total)
-    return in_cents([by_kind[kind] for kind in told.kind_of_file], total)
 
 
 def _pools_usd(told: PlannedAlone, signed: Mapping[str, int]) -> Decimal:

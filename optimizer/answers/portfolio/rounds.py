@@ -128,6 +128,10 @@ class Search:
         search.found = list(self.found)
         return search
 
+    def of_some(self, counts: Ints, known: list[NumberedPlan]) -> "Search":
+        """The same limits for other numbers of services (K,), whose plans come from and join a list of known ones."""
+        return Search(self.shared, counts, self.hour, self.period, self.alone_usd, known)
+
 
 def searched(search: Search, desk: Desk, clock: Clock, wanted_gap: float, most_rounds: int = MOST_ROUNDS) -> Search:
     """Rounds until the mixture costs no more than the bound, nearly; the search itself, with all that was found."""

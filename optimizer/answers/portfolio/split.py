@@ -1,9 +1,9 @@
 """Who pays for what: a fair split of all that is paid, which sums to it exactly.
 
 Few services, by Shapley's value: a service pays what it adds to the cost of those before it, in the mean of all orders.
-A group costs what the cheapest choice among plans found costs it, each service's plan alone included. The only split
-that sums to the total, charges equals equally, charges nothing to who adds nothing, and adds up over games (Shapley
-1953).
+A group costs the least that is known for it under what is shared (`groups`), each service's plan alone included. The
+only split that sums to the total, charges equals equally, charges nothing to who adds nothing, and adds up over games
+(Shapley 1953).
 
 Many services, by the prices at which plans go together: each pays its own bill, the pools' instances that it uses at
 their prices hour by hour, and for what it takes of a scarce limit at the limit's price; what that brings in goes back
@@ -15,41 +15,66 @@ nobody pays more than alone: what is beyond goes to the others in proportion to 
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from itertools import combinations
 from math import factorial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from optimizer.answers.portfolio.rounds import ChosenPlans, Search
+from optimizer.answers.portfolio.desk import Desk
+from optimizer.answers.portfolio.groups import Group, group_costs
+from optimizer.answers.portfolio.rounds import ChosenPlans, NumberedPlan, Search
+from optimizer.answers.portfolio.whole import NO_GAP
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.plan.record.fields import CENT
-from optimizer.program.portfolio.master import PortfolioMaster
 from optimizer.program.portfolio.shared import ServicePlan, SharedPrices
 
 FEW: Final = 6
 """Services up to which every group of them is looked at."""
 
+TOLD: Final = 1.0
+"""A share that what is open of a group's cost is told below."""
+
 CAP: Final = "; where all together cost no more than alone nobody pays more than alone"
 BY_ORDERS: Final = (
-    "each pays what it adds to the cost of those before it, in the mean of all orders (Shapley), a group costing what "
-    "the cheapest choice among the plans found costs it; equals pay the same" + CAP
+    "each pays what it adds to the cost of those before it, in the mean of all orders (Shapley), a group costing "
+    "{cost}; equals pay the same" + CAP
 )
+LEAST: Final = "the least that it can under what is shared"
+FOUND: Final = "what the cheapest choice among the plans found costs it"
 BY_PRICES: Final = (
     "each pays its own bill, its hours of pools at their price in each hour, and for what it takes of a scarce limit "
     "beyond its right, which is in proportion to what it takes alone; equals pay the same" + CAP
 )
 
 
-def rule(services: int) -> str:
-    """The rule for so many services, in words."""
-    return BY_ORDERS if services <= FEW else BY_PRICES
+def rule_for(services: int, open_share: float = 0.0) -> str:
+    """The rule for so many services in words, given by how much a group may cost more than its least."""
+    if services > FEW:
+        return BY_PRICES
+    if open_share <= NO_GAP:
+        return BY_ORDERS.format(cost=LEAST)
+    above = f"at most {open_share:.1%} above the least" if open_share < TOLD else "which may be above the least"
+    return BY_ORDERS.format(cost=f"{FOUND}, {above}")
+
+
+class PaidParts(NamedTuple):
+    """What a service of each kind pays a month (K,), and the rule in words."""
+
+    pays: list[Decimal]
+    rule: str
 
 
 def split(
-    search: Search, chosen: ChosenPlans, alone_usd: Sequence[Decimal], alone_use: Floats, total: Decimal
-) -> list[Decimal]:
+    search: Search,
+    chosen: ChosenPlans,
+    alone_usd: Sequence[Decimal],
+    alone_use: Floats,
+    total: Decimal,
+    *,
+    desk: Desk,
+    clock: Clock,
+) -> PaidParts:
     """What a service of each kind pays a month, so that all services together pay the total, up to cents.
 
     Args:
@@ -58,36 +83,40 @@ def split(
         alone_usd: (K,) of each kind for itself.
         alone_use: (K, L, 168) what a plan alone takes of each limit.
         total: What all is paid for together.
+        desk: Whom services are asked through for what groups of them cost.
+        clock: For that.
     """
     counts = search.counts.astype(float)
-    alone = np.array([float(usd) for usd in alone_usd])
+    alone, open_share = np.array([float(usd) for usd in alone_usd]), 0.0
     if counts.sum() <= FEW:
-        parts = _by_orders(search, chosen, alone, alone_use)
+        costs = group_costs(search, chosen, _plans_alone(search, alone_usd, alone_use), desk, clock)
+        parts, open_share = _by_orders(search, costs.usd), costs.open_share
     else:
         parts = _by_prices(search, chosen, alone_use.max(axis=2, initial=0.0))
     parts = np.maximum(parts, 0.0)
     # what whole plans leave over, on all in proportion
     parts = parts * float(total) / max(float(counts @ parts), 1e-12)
-    return [Decimal(repr(float(part))).quantize(CENT) for part in _capped(parts, alone, counts)]
+    pays = [Decimal(repr(float(part))).quantize(CENT) for part in _capped(parts, alone, counts)]
+    return PaidParts(pays, rule_for(int(counts.sum()), open_share))
 
 
-def _by_orders(search: Search, chosen: ChosenPlans, alone: Floats, alone_use: Floats) -> Floats:
-    """(K,) Shapley's value of a service of each kind."""
+def _plans_alone(search: Search, alone_usd: Sequence[Decimal], alone_use: Floats) -> list[NumberedPlan]:
+    """Each kind's plan for itself, which uses no pool."""
     nothing = np.zeros((len(search.shared.pool_usd), len(search.hour)), dtype=np.int64)
-    plans = [each.plan for each in search.found]
-    plans += [
-        ServicePlan(kind, float(usd), search.by_period(use.astype(np.int64)), nothing)
-        for kind, (usd, use) in enumerate(zip(alone, alone_use, strict=True))
+    uses = [search.by_period(use.astype(np.int64)) for use in alone_use]
+    return [
+        NumberedPlan(ServicePlan(kind, float(usd), use, nothing), -1, usd)
+        for kind, (usd, use) in enumerate(zip(alone_usd, uses, strict=True))
     ]
-    kind_of = np.repeat(np.arange(len(alone)), search.counts).tolist()
-    everybody = tuple(range(len(kind_of)))
-    groups = (group for size in everybody for group in combinations(everybody, size))
-    cost = {group: _group_usd(search, plans, [kind_of[one] for one in group]) for group in groups}
-    value = _shapley(cost | {everybody: chosen.usd}, len(everybody))
-    return np.bincount(kind_of, value) / search.counts
 
 
-def _shapley(cost: Mapping[tuple[int, ...], float], players: int) -> Floats:
+def _by_orders(search: Search, cost: Mapping[Group, float]) -> Floats:
+    """(K,) Shapley's value of a service of each kind."""
+    kind_of = np.repeat(np.arange(len(search.counts)), search.counts)
+    return np.asarray(np.bincount(kind_of, _shapley(cost, len(kind_of))) / search.counts)
+
+
+def _shapley(cost: Mapping[Group, float], players: int) -> Floats:
     """(players,) what each adds to those before it, in the mean of all orders.
 
     Args:
@@ -101,19 +130,6 @@ def _shapley(cost: Mapping[tuple[int, ...], float], players: int) -> Floats:
         for one in set(range(players)) - set(group):
             value[one] += share * (cost[tuple(sorted((*group, one)))] - usd)
     return value
-
-
-def _group_usd(search: Search, plans: Sequence[ServicePlan], kinds: list[int]) -> float:
-    """A month of the cheapest choice for services of some kinds that keeps what is shared."""
-    shared, counts = (
-        search.shared,
-        np.bincount(np.array(kinds, dtype=np.int64), minlength=len(search.counts)).astype(np.int64),
-    )
-    none_may = np.full(len(shared.most) + len(shared.pool_usd) + 1, np.inf)
-    found = PortfolioMaster(shared, counts, plans, none_may).chosen(Clock())
-    if found is None:
-        raise ValueError("what all keep together a part of them keeps")
-    return found.usd
 
 
 def _by_prices(search: Search, chosen: ChosenPlans, alone_use: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from optimizer.answers.portfolio.rounds import TOO_DEAR, Search
 from optimizer.answers.portfolio.services import ShownPlan
-from optimizer.answers.portfolio.split import rule
+from optimizer.answers.portfolio.split import rule_for
 from optimizer.answers.portfolio.types import (
     Conflicting,
     LimitUse,
@@ -92,6 +92,7 @@ def report(
     *,
     total: Decimal,
     bound: Decimal,
+    rule: str,
     verification: Verification,
 ) -> PortfolioReport:
     """The answer where there are plans for all.
@@ -104,6 +105,7 @@ def report(
         signed: Instances of each pool.
         total: What all is paid for.
         bound: What no plans together undercut.
+        rule: By which it is split.
         verification: Of what is shared.
     """
     gap = float((total - bound) / total) if total else 0.0
@@ -128,7 +130,7 @@ def report(
         kinds=len(told.alone),
         pools=pools,
         limits=limits,
-        split_rule=rule(len(told.files.files)),
+        split_rule=rule,
         conflict=[],
         relaxations=[],
         rounds=search.rounds,
@@ -161,7 +163,7 @@ def without_plans(
         kinds=len(told.alone),
         pools=[],
         limits=[],
-        split_rule=rule(len(told.files.files)),
+        split_rule=rule_for(len(told.files.files)),
         conflict=conflict,
         relaxations=relaxations,
         rounds=search.rounds if search else 0,

@@ -18,7 +18,9 @@ NODES: Final = 5000
 NO_GAP: Final = 1e-6
 
 
-def proven_together(search: Search, best: ChosenPlans | None, desk: Desk, clock: Clock) -> ChosenPlans | None:
+def proven_together(
+    search: Search, best: ChosenPlans | None, desk: Desk, clock: Clock, node_limit: int = NODES
+) -> ChosenPlans | None:
     """The cheapest of a known choice and the one program's, whose bound the search has then, too.
 
     Where all services are small; else the choice as it is.
@@ -30,7 +32,7 @@ def proven_together(search: Search, best: ChosenPlans | None, desk: Desk, clock:
     if not blocks:
         return best
     kinds = np.repeat(np.arange(len(search.counts)), search.counts).tolist()
-    together = solved_together([blocks[kind] for kind in kinds], search.shared, clock, NODES)
+    together = solved_together([blocks[kind] for kind in kinds], search.shared, clock, node_limit)
     search.bound_usd = max(search.bound_usd, together.bound_usd)
     search.excluded = together.infeasible
     if not together.values:
@@ -41,10 +43,10 @@ def proven_together(search: Search, best: ChosenPlans | None, desk: Desk, clock:
     return chosen(search, clock)
 
 
-def _blocks(search: Search, desk: Desk) -> list[Block]:
-    """Each kind's part of the program; none where a service is no single program, or all are too many."""
-    asked = [(kind, "block", (search.hour,)) for kind in range(len(search.counts))]
-    found: list[Block | None] = desk.answers(asked)
-    blocks = [block for block in found if block is not None]
-    cells = sum(block.cells * count for block, count in zip(blocks, search.counts.tolist(), strict=False))
-    return blocks if len(blocks) == len(found) and cells <= MOST_CELLS else []
+def _blocks(search: Search, desk: Desk) -> dict[int, Block]:
+    """The part of the program of each kind that there is; none where one is no single program, or all are too many."""
+    kinds = np.flatnonzero(search.counts).tolist()
+    found: list[Block | None] = desk.answers([(kind, "block", (search.hour,)) for kind in kinds])
+    blocks = {kind: block for kind, block in zip(kinds, found, strict=True) if block is not None}
+    cells = sum(block.cells * int(search.counts[kind]) for kind, block in blocks.items())
+    return blocks if len(blocks) == len(kinds) and cells <= MOST_CELLS else {}
