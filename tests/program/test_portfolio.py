@@ -17,8 +17,9 @@ from optimizer.program.portfolio.master import PortfolioMaster
 from optimizer.program.portfolio.shared import ServicePlan, Shared, SharedPrices, bound_usd
 from optimizer.program.portfolio.together import Block, essential, solution_of, solved_together
 from optimizer.program.problem.data import Candidates, Limits, Offers, QuotaLimit, Traffic
-from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.problem.tolls import tolled
+from optimizer.program.proof.sifting import sifted_bound
 from optimizer.program.solve import solve
 
 HOURS = np.array([100, 68])
@@ -194,6 +195,13 @@ def test_a_budget_is_a_price_on_every_dollar() -> None:
     richer = PortfolioMaster(replace(shared, budget_usd=300.0), np.array([1, 1]), plans, none_may).chosen(Clock())
     assert richer is not None
     assert richer.usd == 300.0
+
+
+def test_what_costs_nothing_is_sifted_without_a_warning() -> None:
+    """A pool's instances are paid apart: what others cost was divided by nothing, and its own by it, too."""
+    sifted = sifted_bound(sorted_problem(service((2, 1), (3.0, 1.0), 3)).problem, Clock())
+    assert sifted is not None
+    assert sifted.usd_per_hour == pytest.approx(0.0, abs=1e-9)
 
 
 def test_nobody_exceeds_a_pool_to_keep_a_budget() -> None:

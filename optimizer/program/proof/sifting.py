@@ -51,7 +51,9 @@ def _first(problem: Problem) -> Flags:
     )
     least = per_request.min(axis=0, initial=np.inf)
     served = np.isfinite(per_request)
-    over_least = np.divide(per_request, least, out=np.full_like(per_request, np.inf), where=served).min(axis=1)
+    # what is the least is once itself, though it be nothing, as of a pool that is paid apart
+    itself = np.where(served & (per_request == least), 1.0, np.inf)
+    over_least = np.divide(per_request, least, out=itself, where=served & (least > 0)).min(axis=1)
     return promising_candidates(problem, np.ones(len(candidates), dtype=np.bool_), over_least, FIRST)
 
 
