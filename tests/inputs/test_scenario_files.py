@@ -126,6 +126,7 @@ def test_an_hourly_profile_scales_to_its_peak_and_rests_at_the_weekend(tmp_path:
         ("arrived_at_s,input_tokens\n0,1\n", "columns missing: output_tokens"),
         ("arrived_at_s,input_tokens,output_tokens\n", "no rows"),
         ("arrived_at_s,input_tokens,output_tokens\n0,1,1\n0,x,1\n", "t.csv:3"),
+        ("arrived_at_s,input_tokens,output_tokens\n\n0,1,1\n \n0,0,1\n", "t.csv:5: 1 rows have"),
         ("arrived_at_s,input_tokens,output_tokens\n0,1,1\n0,0,1\n", "t.csv:3: 1 rows have token counts below 1"),
         ("", r"t.csv: the file is empty \(the first row is arrived_at_s,input_tokens,output_tokens"),
     ],

@@ -29,8 +29,6 @@ TRACE_COLUMNS = ["arrived_at_s", *LENGTHS]
 PROFILE_COLUMNS = ["hour_of_week", "requests_per_second"]
 MAX_ARRIVED_S = 1e12
 """Of a request: seconds since any day that clocks count from."""
-HEADED = 2
-"""The line of a table's first row."""
 
 
 @dataclass(frozen=True)
@@ -127,14 +125,12 @@ def requests_of_trace(path: Path) -> TraceRequests:
 def _trace(path: Path) -> pd.DataFrame:
     """The requests of a trace, the first of them at 0 s."""
     frame = trace_lines(path) if is_lines(path) else _table(path, TRACE_COLUMNS)
-    # below a table's heading, from the first line on where there is none
-    first_line = 1 if is_lines(path) else 2
     below = (frame[LENGTHS] < 1).any(axis=1)
     findings = [
         *_no_numbers(path, frame),
-        *_rows(path, below, "have token counts below 1", first_line, "drop rows without prompt or answer"),
-        *_too_large(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer", first_line),
-        *_too_large(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds", first_line),
+        *_rows(path, below, "have token counts below 1", "drop rows without prompt or answer"),
+        *_too_large(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer"),
+        *_too_large(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds"),
     ]
     if findings:
         raise InputError(findings)
@@ -160,14 +156,12 @@ def weekly_profile(path: Path) -> tuple[float, ...]:
     return rates
 
 
-def _too_large(
-    path: Path, values: "pd.Series[float]", most: float, unit: str, first_line: int = HEADED
-) -> Iterator[Finding]:
-    """A column with a figure that nobody means, at its row."""
+def _too_large(path: Path, values: "pd.Series[float]", most: float, unit: str) -> Iterator[Finding]:
+    """A column with a figure that nobody means, at its line."""
     if values.max() > most:
-        row: Any = values.idxmax()
+        line: Any = values.idxmax()
         problem = f"{values.max():,.4g} {unit} is more than a scenario may have ({most:,.0f})"
-        yield Finding(str(path), int(row) + first_line, "", problem)
+        yield Finding(str(path), int(line), "", problem)
 
 
 def _no_numbers(path: Path, frame: pd.DataFrame) -> Iterator[Finding]:
@@ -175,20 +169,19 @@ def _no_numbers(path: Path, frame: pd.DataFrame) -> Iterator[Finding]:
     return _rows(path, frame.isna().any(axis=1), "are not numbers")
 
 
-def _rows(
-    path: Path, bad: "pd.Series[bool]", problem: str, first_line: int = HEADED, hint: str = ""
-) -> Iterator[Finding]:
-    """How many rows share a problem, where the first of them stands."""
+def _rows(path: Path, bad: "pd.Series[bool]", problem: str, hint: str = "") -> Iterator[Finding]:
+    """How many rows share a problem, at the line of the first of them."""
     if bad.any():
-        first = int(bad.to_numpy().argmax()) + first_line
-        yield Finding(str(path), first, "", f"{int(bad.sum())} rows {problem}, this is the first", hint)
+        line: Any = bad.idxmax()
+        yield Finding(str(path), int(line), "", f"{int(bad.sum())} rows {problem}, this is the first", hint)
 
 
 def _table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Those columns of a CSV file as finite numbers, and nan where a cell is none."""
+    """Those columns of a CSV file by line, as finite numbers, and nan where a cell is none."""
+    text = read_text(path)
     try:
         # as text: a whole number of hundreds of digits is none that pandas could take apart later
-        frame = pd.read_csv(io.StringIO(read_text(path)), dtype=str)
+        frame = pd.read_csv(io.StringIO(text), dtype=str)
     except pd.errors.EmptyDataError as error:
         raise file_error(path, "the file is empty", hint=f"the first row is {','.join(columns)}") from error
     except ValueError as error:
@@ -199,4 +192,11 @@ def _table(path: Path, columns: list[str]) -> pd.DataFrame:
     if frame.empty:
         raise file_error(path, "no rows", line=1)
     numbers: pd.DataFrame = frame[columns].apply(pd.to_numeric, errors="coerce").astype(float)
-    return numbers.where(np.isfinite(numbers))
+    return numbers.where(np.isfinite(numbers)).set_axis(_lines_of_rows(text, len(numbers)), axis="index")
+
+
+def _lines_of_rows(text: str, rows: int) -> "pd.Index[int]":
+    """(rows,) the line of each row below the heading; lines that hold nothing are no rows."""
+    held = [number for number, line in enumerate(io.StringIO(text), start=1) if line.strip()][1:]
+    # a cell of several lines tells nobody where it ends
+    return pd.Index(held if len(held) == rows else range(2, rows + 2))

@@ -26,7 +26,7 @@ def is_lines(path: Path) -> bool:
 
 
 def trace_lines(path: Path) -> pd.DataFrame:
-    """Requests as a table trace has them, those columns as floats, and the list `hash_ids` where all have one.
+    """Requests by line as a table trace has them, those columns as floats, and the list `hash_ids` where all have one.
 
     Raises:
         InputError: no such file, no requests, or a line that is none.
@@ -35,9 +35,10 @@ def trace_lines(path: Path) -> pd.DataFrame:
     if not requests:
         raise file_error(path, "no requests", line=1)
     frame = pd.DataFrame({name: [float(each[field]) for each in requests] for field, name in FIELDS.items()})
+    frame.index += 1
     frame["arrived_at_s"] /= MS_PER_S
     if all(BLOCKS in each for each in requests):
-        frame[BLOCKS] = pd.Series([each[BLOCKS] for each in requests], dtype=object)
+        frame[BLOCKS] = pd.Series([each[BLOCKS] for each in requests], dtype=object, index=frame.index)
     return frame
 
 
