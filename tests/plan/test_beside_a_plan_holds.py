@@ -10,6 +10,7 @@ from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.alternatives import availability
 from optimizer.plan.explain.comparing import NONE_HOLDS, NOT_HELD, Asking, SideQuestion, compared, told
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
@@ -74,3 +75,17 @@ def test_where_none_holds_nothing_is_promised(chosen: PlannedFleet, refutable: I
         assert (row.outcome, row.difference_usd) == ("feasible", 0)
     else:
         assert (row.outcome, row.text) == ("unproven", f"with more: {NONE_HOLDS}")
+
+
+@pytest.mark.parametrize("in_time", [False, True])
+def test_what_surviving_a_loss_costs_is_told_of_a_plan_that_holds(
+    catalogs: Catalogs, chosen: PlannedFleet, in_time: bool
+) -> None:
+    def held(*_: object) -> None:
+        if not in_time:
+            raise LimitReached("time limit")
+
+    asked = Inquiry.of(chat_on("h100-pcie"), catalogs).beside_a_plan(Clock()).for_comparison()
+    (row,) = availability(asked, Clock(), chosen, held)
+    assert (row.outcome, row.monthly_cost_usd) == ("unproven", None)
+    assert row.text.endswith(NONE_HOLDS if in_time else "the time limit was reached")

@@ -1,9 +1,12 @@
 """Cost against one or two requirements, each point a proven optimum, with the values where the plan changes."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from typing import Final
+
+from pydantic import Field
 
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import Finding, InputError, did_you_mean
@@ -83,7 +86,7 @@ class Frontier(Strict):
     breakpoints: list[FrontierChange]
     plans: list[str]
     """The distinct plans on the frontier, in words."""
-    notes: list[str]
+    notes: list[str] = Field(default_factory=list, exclude_if=operator.not_)
     """What a reader must know of the figures."""
     complete: bool
     """Whether every point is proven and every change of plan between two of them stands in `breakpoints`."""

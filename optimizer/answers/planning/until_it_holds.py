@@ -58,10 +58,11 @@ class Attempt:
         return (self.answer.cheapest or self.answer).solution.cost_usd_per_month or math.inf
 
 
-def held_beside(asked: Inquiry, answer: Answer, again: Asking = answered) -> Attempt:
+def held_beside(asked: Inquiry, answer: Answer, again: Asking | None = None) -> Attempt:
     """An answer beside another one as replicas are counted on until its plan holds, or the last that does not.
 
-    Every hour of a week is not asked once more. `again` is how the question is asked with replicas counted on for less.
+    Every hour of a week is not asked once more. `again` is how the question is asked with replicas counted on for less,
+    None as any question is.
 
     Raises:
         LimitReached: before it was known whether it holds.
@@ -118,7 +119,7 @@ def counted_on_for_less(asked: Inquiry, answer: Answer) -> tuple[LoweredRate, ..
 
 
 def until_it_holds(
-    asked: Inquiry, first: Answer, attempt: Attempt, clock: Clock, again: Asking = answered
+    asked: Inquiry, first: Answer, attempt: Attempt, clock: Clock, again: Asking | None = None
 ) -> tuple[Attempt, bool]:
     """The first plan that holds as replicas are counted on for less, or the last one; and whether no limit had a part
     in it.
@@ -128,7 +129,7 @@ def until_it_holds(
         first: An answer at rates that are no lower.
         attempt: What is known.
         clock: Of the whole question.
-        again: How it is asked once more.
+        again: How it is asked once more; None as any question is.
     """
     ended = True
     while not attempt.holds and len(attempt.rounds) < MOST_ROUNDS:
@@ -184,7 +185,7 @@ def _held(
 
 
 def _with_less(
-    asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock, asking: Asking
+    asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock, asking: Asking | None
 ) -> Answer:
     """The question again, with replicas counted on for less.
 
@@ -196,14 +197,14 @@ def _with_less(
         before: Its first answer, at the rates that are predicted, and the one whose plan broke a promise.
         lowered: What replicas are counted on for.
         clock: Of the whole question.
-        asking: How it is asked; only the question itself may go on from a plan of few periods.
+        asking: How it is asked; None for the question itself, which alone may go on from a plan of few periods.
     """
     first, broken = before
     own = clock.share(SHARE_OF_ROUND)
-    if asking is answered and (is_to_go_on(broken) or first.every_hour_is_due):
+    if asking is None and (is_to_go_on(broken) or first.every_hour_is_due):
         again = _soon(first, replace(broken.inquiry, clock=own).with_lowered(lowered))
     else:
-        again = asking(replace(asked, clock=own).with_lowered(lowered))
+        again = (asking or answered)(replace(asked, clock=own).with_lowered(lowered))
     if again.every_hour_is_due and not own.expired:
         return again
     found = (again.cheapest or again).solution

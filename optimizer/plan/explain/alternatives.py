@@ -23,7 +23,15 @@ from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.pools import MIXED
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import drafting, own_measured, unmeasured
-from optimizer.plan.explain.comparing import Held, SideQuestion, that_holds, told, unchanged, without_plan
+from optimizer.plan.explain.comparing import (
+    Held,
+    LeastCostAlone,
+    SideQuestion,
+    that_holds,
+    told,
+    unchanged,
+    without_plan,
+)
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import left_with
@@ -169,6 +177,9 @@ def availability(inquiry: Inquiry, within: Clock, chosen: PlannedFleet, held: He
         # among all candidates, of which those that were looked at first are some
         known = simplified(replace(known, inquiry=replace(timed, options=known.inquiry.options)))
         known = that_holds(timed, known, lambda again: simplified(solved_for_least_cost(again)), held)
+    except LeastCostAlone as reached:
+        yield without_plan("availability", change, "unproven", f"not compared, {reached}")
+        return
     except LimitReached as reached:
         if known is None or known.solution.cost_usd_per_month is None:
             yield without_plan("availability", change, "unproven", f"not compared, {reached}")
