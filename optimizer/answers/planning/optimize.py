@@ -40,7 +40,7 @@ SHARE_OF_PLAN, SHARE_OF_WEEK = 0.6, 0.4
 for simulating it, for the same question again where its replicas do not hold what they were counted on for, for going
 on with the search of a week, and for verifying and comparing."""
 
-SHARE_OF_COMPARISONS, SHARE_OF_PLAN_BESIDE = 0.1, 0.3
+SHARE_OF_COMPARISONS, SHARE_OF_PLAN_BESIDE = 0.08, 0.3
 """Of a limit, and of what the plan took if that is more: what comparisons may use. A thorough answer uses it up."""
 
 OPTIMIZE_PHASES = ("predicting", "solving", "simulating", "verifying", "comparing", "varying")
