@@ -43,7 +43,7 @@ LARGEST_GAP_SHOWN: Final = 0.25
 
 NONE_HOLDS: Final = "no plan was found that keeps every promise when requests arrive one by one"
 NOT_HELD: Final = (
-    "whose plan was not seen to keep every promise when requests arrive one by one; no other was looked for"
+    "for its plan was not seen to keep every promise when requests arrive one by one, and no other was looked for"
 )
 
 Asking: TypeAlias = Callable[[Inquiry], Answer]
