@@ -427,10 +427,6 @@ def _of_plan(**changes: Any) -> Callable[[dict[str, Any]], None]:
     return lambda told: told["by_draw"][0]["plan"].update(changes)
 
 
-def _far_off(deviation: dict[str, float]) -> None:
-    deviation.update(dict.fromkeys(deviation, 9.0))
-
-
 def _nothing_made_up(told: dict[str, Any]) -> None:
     short = next(draw["plan"] for draw in told["by_draw"] if draw["plan"]["short_per_s"]["chat"] > 0)
     short.update(rented={"chat": 0}, unserved_per_s={"chat": 0.0})

@@ -25,7 +25,6 @@ CHAT = Mix(np.array([1024.0]), np.array([256.0]), np.array([1.0]), 0.0)
 LONG = Mix(np.array([8192.0]), np.array([256.0]), np.array([1.0]), 0.0)
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b", "gemma-3-27b", "qwen3.5-27b")
 LIMITS = LatencyLimits({"p95": 0.5}, {"mean": 0.03}, {}, Margins.same())
-NATIVE = 2.0
 
 
 def crossed(catalogs: Catalogs, models: tuple[str, ...], degrees: tuple[int, ...] = (1, 2, 8)) -> Setup:

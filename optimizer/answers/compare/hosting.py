@@ -23,6 +23,7 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet
+from optimizer.plan.record.simulation import BY_FORMULAS
 from optimizer.plan.variants.choices import Tried
 from optimizer.plan.variants.hosting import (
     HYBRID,
@@ -270,4 +271,5 @@ def _notes(found: Hostings, curves: Mapping[str, object]) -> Iterator[str]:
     if PER_SECOND in curves:
         yield "how long a container takes to start is a line through a few measured starts: measure yours"
     if {RENTED, OWN} & set(curves):
+        yield BY_FORMULAS
         yield "rent and hardware leave out staff, storage and transfer unless the catalogs or the policy price them"

@@ -85,10 +85,7 @@ def explained(
         summary=_summary(answer, bought, simplicity),
         binding=[item for item in limits if item.binding],
         requirements=limits,
-        alternatives=sorted(
-            _within(scenario, _in_time(others)),
-            key=lambda item: (item.monthly_cost_usd is None, item.monthly_cost_usd),
-        ),
+        alternatives=sorted(_within(scenario, _in_time(others)), key=_cheapest_first),
         opportunities=_in_time(offered),
         also_priced=tuple(_in_time(also)),
         baselines=_within(scenario, _in_time(rules)),

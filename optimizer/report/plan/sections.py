@@ -60,6 +60,7 @@ ALTERNATIVES: Final[Mapping[str, Cell]] = {
     ">difference": "{difference_usd:change}",
     "plan": "{summary}",
 }
+NOT_SIMULATED: Final = "by formulas alone: none of these plans was held against simulated requests"
 NO_PLAN: Final[Mapping[str, str]] = {"infeasible": "no plan"}
 STEPS: Final[Mapping[str, Cell]] = {
     "step": lambda item: filled("{what} {to:number}, not {from_:number}", item) + unit_of(item.unit),
@@ -145,7 +146,7 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     yield _steps(explained.marginal_values)
     among = "until another plan with no more configurations, places and instances costs less"
     points = table_of(explained.breakpoints, BREAKPOINTS)
-    yield Section("How far it holds", (among,) if points.rows else (), points)
+    yield Section("How far it holds", (among, NOT_SIMULATED) if points.rows else (), points)
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
     yield _alternatives("What would change it", (*explained.opportunities, *explained.also_priced))
     yield _costs(report)
@@ -236,8 +237,9 @@ def _steps(items: Sequence[MarginalValue]) -> Section:
         f"{what} {' or '.join(number(item.to) for item in steps)}{unit_of(steps[0].unit)}"
         for what, steps in same.items()
     )
-    lines = (f"the same plan at: {kept}",) if kept else ()
-    return Section("What one step would cost", lines, table_of((i for i in items if not i.same_plan), STEPS))
+    steps = table_of((item for item in items if not item.same_plan), STEPS)
+    lines = (f"the same plan at: {kept}" if kept else "", NOT_SIMULATED if steps.rows else "")
+    return Section("What one step would cost", tuple(filter(None, lines)), steps)
 
 
 def _holds(item: Breakpoint) -> bool:
