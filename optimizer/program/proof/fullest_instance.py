@@ -38,7 +38,7 @@ from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.contents_bound import contents_within
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
-from optimizer.program.proof.steps import can_beat, cheaper, most_usd_per_hour, result_of, solve_on
+from optimizer.program.proof.steps import can_beat, cheaper, most_usd_per_hour, promising_candidates, result_of, solve_on
 from optimizer.program.solver import SolverResult, Status
 
 ENOUGH = 1e-6
@@ -49,6 +49,13 @@ MOST_DEMANDS = 8
 
 MOST_WEIGHED = 600
 """Contents that a plan of a box may have, up to which a program weighs by itself what may be lost."""
+
+FEW, MANY = 24, 2
+"""Candidates of which a first plan is made, besides one for each mix and group, and how many times as many it takes for
+that to be worth it."""
+
+SHARE_OF_FEW = 0.2
+"""Of what is left of a limit, for that plan."""
 
 SHARE_OF_OPEN = 0.5
 """Of what is open between a box and the best plan: how near its cheapest a plan of it is that tells where to cut."""
@@ -120,14 +127,26 @@ def search_by_fullest(
         known: A plan to begin with.
         state: Written as the search goes.
     """
+    with state.phase("incumbent"):
+        first = known or _of_few(problem, keep, bound, state)
     with state.phase("final"):
-        best, boxes = _search(problem, keep, bound, known, state)
+        best, boxes = _search(problem, keep, bound, first, state)
     state.eliminated["reduced_cost"] = int((keep & ~can_beat(problem, bound, best, state)).sum())
     lower, cost = boxes.usd_per_hour, np.inf if best is None else best.usd_per_hour
     proven = lower >= min(cost, most_usd_per_hour(problem, state)) * (1 - EQUAL_COST)
     none: Status = "infeasible" if proven else "unproven"
     status: Status = "optimal" if proven else "feasible"
     return result_of(problem, keep, bound, SolverResult(none if best is None else status, lower), best, state)
+
+
+def _of_few(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> Incumbent | None:
+    """The best plan of few candidates, found in a moment: what is dearer need not be looked at; None where what a plan
+    may cost is known."""
+    few = promising_candidates(problem, keep, bound.with_candidate_usd_per_hour, FEW)
+    if most_usd_per_hour(problem, state) < np.inf or few.sum() * MANY > keep.sum():
+        return None
+    inner = replace(state, clock=state.clock.share(SHARE_OF_FEW), progress=None)
+    return _search(problem, few, bound, None, inner)[0]
 
 
 def _search(
