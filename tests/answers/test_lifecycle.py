@@ -9,15 +9,18 @@ import pytest
 from support.command import Command
 from support.tables import OFFERS, SELLERS
 
-from optimizer import load_catalogs, load_scenario
+from optimizer import load_catalogs, load_scenario, optimize
 from optimizer.answers.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
-from optimizer.answers.lifecycle.lifecycle import grown, growth_factor, lifecycle
+from optimizer.answers.lifecycle.fleets import grown, growth_factor
+from optimizer.answers.lifecycle.lifecycle import lifecycle
 from optimizer.answers.lifecycle.training import exact
 from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.avoided import avoided
+from optimizer.inputs.scenario.demand import Deadline
+from optimizer.inputs.scenario.restating import restated
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
@@ -177,6 +180,48 @@ def test_a_profile_grows_hour_by_hour() -> None:
     assert twice.peak_requests_per_second() == 24
     assert twice.demand is not None
     assert twice.demand.weekly()[0] == 6
+
+
+def test_each_fleet_is_moved_to_from_the_one_before_it_and_that_is_paid_once(acme: Catalogs) -> None:
+    """Every month was held against what runs today: a replica of month 2 was paid for again in month 3, and so on."""
+    moving = {"providers": {"allow": ["acme"]}, "migration": {"in_force": [], "usd_per_change": 100}}
+    life = {"months": 6, "growth_percent_per_month": 60, "replan_every_months": 2}
+    found = lifecycle(living(load_scenario("chat-70b"), moving, **life), acme).by_month
+    gpus = [month.gpus or 0 for month in found]
+    assert gpus[0] == gpus[1] < gpus[2] == gpus[3] < gpus[4] == gpus[5]
+    beyond_rent = [(month.serving_usd or 0) - count * H100_USD * 730 for month, count in zip(found, gpus, strict=True)]
+    new = [gpus[0] // 2, 0, (gpus[2] - gpus[0]) // 2, 0, (gpus[4] - gpus[2]) // 2, 0]  # two GPUs a replica
+    assert beyond_rent == [100 * replicas for replicas in new]
+    assert [month.bound_usd is None for month in found] == [False, True] * 3
+    steady = lifecycle(living(load_scenario("chat-70b"), moving, months=3), acme).by_month
+    assert [month.serving_usd for month in steady][1:] == [Decimal("7270.80")] * 2
+
+
+def test_changes_are_limited_against_the_month_before(acme: Catalogs) -> None:
+    moving = {"providers": {"allow": ["acme"]}, "migration": {"in_force": [], "max_changes": 1}}
+    found = lifecycle(living(load_scenario("chat-70b"), moving, months=3, growth_percent_per_month=60), acme)
+    assert (found.outcome, [month.gpus for month in found.by_month]) == ("optimal", [4, 8, 8])
+
+
+@pytest.mark.parametrize("size", [{"requests": 100_000}, {"tokens": {"output": 20_000_000}}])
+def test_a_batch_that_grows_is_worked_on_in_the_hours_that_are_best_for_its_size(
+    acme: Catalogs, size: dict[str, Any]
+) -> None:
+    """It kept the hours of the first month, in which four GPUs carried no more than that: no plan from month 2 on."""
+    deadline = Deadline.model_validate(size | {"start": "22:00", "by": "06:00"})
+    workload = {"name": "night", "model": "llama-3.1-70b", "input_tokens": 500, "output_tokens": 200}
+    policy = {"providers": {"allow": ["acme"]}, "max_gpus": 4}
+
+    def asked(factor: int) -> Scenario:
+        """The batch so many times as large."""
+        batch = workload | {"deadline": deadline.times(factor).model_dump()}
+        return restated(Scenario.model_validate({"name": "night", "workloads": [batch], "policy": policy}))
+
+    found = lifecycle(living(asked(1), months=3, growth_percent_per_month=100), acme)
+    assert found.outcome == "optimal"
+    alone = [optimize(asked(factor), acme).monthly_cost_usd for factor in (1, 2, 4)]
+    assert [month.serving_usd for month in found.by_month] == alone
+    assert len(set(alone)) == 3
 
 
 def test_a_run_without_a_price_takes_the_cheapest_admitted_offer_that_holds_it(acme: Catalogs) -> None:

@@ -2,15 +2,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final, TypeVar
 
 from optimizer.answers.lifecycle.arithmetic import cumulative_usd, inference_share, overtaking_month
+from optimizer.answers.lifecycle.fleets import FleetAtDemand, Fleets, grown, growth_factor
 from optimizer.answers.lifecycle.training import PricedRun, priced, training_cost
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
-from optimizer.answers.planning.optimize import proven_usd
-from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.memory import Memory
@@ -23,42 +21,17 @@ from optimizer.base.units import (
     WATTS_PER_KILOWATT,
 )
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.avoided import avoided
 from optimizer.inputs.scenario.checks import check_scenario, outgrown
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.performance.market.market import grid_g_per_kwh
-from optimizer.plan.question.asking import first_with_a_plan
-from optimizer.plan.question.batches import at_best_hours
-from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.narrowing import narrowed
-from optimizer.plan.question.solving import for_variations, solved
-from optimizer.plan.readback.outline import outlined
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome
-from optimizer.plan.record.fleet import Deployment, PlannedFleet
+from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.record.simulation import BY_FORMULAS
 
 PROVEN_FIRST: Final[tuple[Outcome, ...]] = ("optimal", "feasible", "infeasible", "unproven", "failed")
 Figure = TypeVar("Figure", float, Decimal)
-
-
-@dataclass(frozen=True)
-class FleetAtDemand:
-    """What serves one level of demand; without a plan `bought` is None and `reason` says why."""
-
-    outcome: Outcome
-    reason: str
-    bound_usd: Decimal | None
-    relative_gap: float | None
-    bought: PlannedFleet | None
-
-    @classmethod
-    def of(cls, answer: Answer) -> "FleetAtDemand":
-        """The verified plan of an answer, with what is proven of it."""
-        found, bought = answer.solution, verified_plan(answer)
-        least = bought if answer.cheapest is None else outlined(answer.cheapest)
-        bound_usd = proven_usd(found, None if least is None else least.monthly_cost_usd)
-        return cls(found.outcome, found.reason, bound_usd, found.relative_gap, bought)
 
 
 def lifecycle(
@@ -106,65 +79,21 @@ def phase_of(month: int) -> str:
     return f"month {month}"
 
 
-def growth_factor(growth_percent_per_month: float, month: int) -> float:
-    """Demand of a month, counted from 1, over that of the first."""
-    return float((1 + growth_percent_per_month / 100) ** (month - 1))
-
-
-def grown(scenario: Scenario, factor: float) -> Scenario:
-    """The scenario with every workload's rate multiplied."""
-    return scenario.model_copy(update={"workloads": tuple(_grown(each, factor) for each in scenario.workloads)})
-
-
-def _grown(workload: Workload, factor: float) -> Workload:
-    if workload.requests_per_second is not None:
-        rate = workload.requests_per_second * factor
-        return workload.model_copy(update={"requests_per_second": rate, "deadline": None})
-    demand = workload.demand
-    if demand is None:
-        raise ValueError(f"the trace of workload {workload.name} was not loaded")
-    week, peak = demand.weekly_requests_per_second, demand.peak_requests_per_second
-    scaled = {
-        "weekly_requests_per_second": None if week is None else tuple(rate * factor for rate in week),
-        "peak_requests_per_second": None if peak is None else peak * factor,
-    }
-    return workload.model_copy(update={"demand": demand.model_copy(update=scaled), "deadline": None})
-
-
 def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin: Progress) -> Iterator[MonthOfLife]:
     """Every month but for its cumulative spend; a fleet is planned for the busiest of the months it is kept for."""
-    fleets: dict[float, FleetAtDemand] = {}
-    known: dict[tuple[str, ...], Inquiry] = {}
+    fleets = Fleets(inquiry)
     for month in range(1, life.months + 1):
-        first = month - (month - 1) % life.replan_every_months
-        kept_for = range(first, min(first + life.replan_every_months, life.months + 1))
-        busiest = max(growth_factor(life.growth_percent_per_month, each) for each in kept_for)
-        if busiest not in fleets:
-            begin(phase_of(month))
+        since = (month - 1) % life.replan_every_months
+        if since == 0:
+            kept_for = range(month, min(month + life.replan_every_months, life.months + 1))
+            busiest = max(growth_factor(life.growth_percent_per_month, each) for each in kept_for)
+            if fleets.is_new(busiest):
+                begin(phase_of(month))
             # what is left in equal shares for the fleets still to be planned
             waiting = math.ceil((life.months - month + 1) / life.replan_every_months)
-            in_turn = replace(inquiry, clock=inquiry.clock.share(1 / waiting))
-            fleets[busiest] = FleetAtDemand.of(_fleet(in_turn, busiest, known))
-        demand = grown(known[avoided(inquiry.scenario)].scenario, growth_factor(life.growth_percent_per_month, month))
-        yield _month(month, demand, fleets[busiest], runs=runs, catalogs=inquiry.catalogs)
-
-
-def _fleet(inquiry: Inquiry, factor: float, known: dict[tuple[str, ...], Inquiry]) -> Answer:
-    """The fleet at so many times the first month's demand.
-
-    Args:
-        inquiry: The question, on the clock of this fleet.
-        factor: On the demand.
-        known: The first month's question by what is avoided in it, worked out once.
-    """
-
-    def solve(asked: Inquiry) -> Answer:
-        if asked.avoided not in known:
-            known[asked.avoided] = for_variations(narrowed(at_best_hours(asked)))
-        first = replace(known[asked.avoided], clock=asked.clock)
-        return solved(first.changed(grown(first.scenario, factor)))
-
-    return first_with_a_plan(inquiry, solve)
+            fleet = fleets.next(busiest, inquiry.clock.share(1 / waiting))
+        demand = grown(fleet.scenario, growth_factor(life.growth_percent_per_month, month) / busiest)
+        yield _month(month, demand, fleet if since == 0 else fleet.kept(), runs=runs, catalogs=inquiry.catalogs)
 
 
 def _month(
@@ -185,11 +114,11 @@ def _month(
         relative_gap=fleet.relative_gap,
         plan=summarized(bought) if bought else fleet.reason,
         gpus=sum(each.gpus for each in bought.purchases) if bought else None,
-        serving_usd=bought.monthly_cost_usd if bought else None,
+        serving_usd=fleet.usd,
         training_usd=sum((run.usd_per_month for run in runs), Decimal(0)),
         storage_usd=sum((run.storage_usd(month) for run in runs), Decimal(0)),
         cumulative_usd=None,
-        cost_per_million_output_tokens_usd=bought.monthly_cost_usd / millions if bought else None,
+        cost_per_million_output_tokens_usd=None if fleet.usd is None else fleet.usd / millions,
         power_kw=power_kw,
         energy_kwh=None if power_kw is None else power_kw * HOURS_PER_MONTH,
         carbon_kg=_carbon_kg(bought.deployments, catalogs, grid) if bought else None,
@@ -295,4 +224,6 @@ def _notes(scenario: Scenario) -> Iterator[str]:
     if scenario.policy.grid is None:
         yield "carbon is not known: give policy.grid: {pue: …}"
     yield "prices stay as they are today"
+    if scenario.policy.migration is not None:
+        yield "each fleet is moved to from the one before it, which is paid for in its first month"
     yield BY_FORMULAS

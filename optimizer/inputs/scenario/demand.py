@@ -140,6 +140,13 @@ class Deadline(Strict):
         """From `start` to `by`, a whole day where both are one hour."""
         return (self.by - self.start - 1) % HOURS_PER_DAY + 1
 
+    def times(self, factor: float) -> "Deadline":
+        """A batch so many times as large, in whole requests."""
+        if self.tokens is not None:
+            kind, count = next((kind, count) for kind, count in self.tokens if count is not None)
+            return self.model_copy(update={"tokens": self.tokens.model_copy(update={kind: count * factor})})
+        return self.model_copy(update={"requests": max(1, round((self.requests or 0) * factor))})
+
     def is_open(self, hours: int) -> tuple[bool, ...]:
         """(168,) whether a batch is worked on in each hour of the week, Monday first, in so many from its start."""
         arrivals = range(DAYS_PER_WEEK if self.days == "every_day" else WEEKDAYS)
