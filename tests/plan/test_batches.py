@@ -8,8 +8,10 @@ from support.asking import CHAT, few_offers
 from support.scenarios import with_policy
 
 from optimizer.answers.compare.compare import compare
+from optimizer.answers.planning.frontier import frontier
 from optimizer.answers.planning.optimize import optimize
 from optimizer.answers.planning.why_not import why_not
+from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.restating import restated, worked_on_in
 from optimizer.inputs.scenario.scenario import Scenario
@@ -20,6 +22,7 @@ from optimizer.plan.question.forcing import Choice
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.variants.frontier import Sweep
 from optimizer.plan.verify.verify import verify
 
 DUE = {"requests": 150_000, "start": "23:00", "by": "04:00"}
@@ -51,6 +54,21 @@ def test_no_other_number_of_hours_costs_less(few: Catalogs) -> None:
     best = cost(at_best_hours(inquiry))
     assert best == pytest.approx(min(each), rel=2e-3)
     assert best < each[-1], "fewer hours on full machines cost less than all five"
+
+
+def test_each_point_of_a_frontier_is_worked_on_in_its_own_hours(few: Catalogs) -> None:
+    """All points kept the hours of the scenario's own confidence, and were called optimal in them."""
+    asked = batch(requests=220_000)
+    found = frontier(asked, few, [Sweep("confidence", 0.5, 0.95, 3)])
+    for point in found.points:
+        alone = optimize(with_policy(asked, confidence=point.values["confidence"]), few)
+        assert point.monthly_cost_usd == alone.cheapest_usd
+    assert len({point.monthly_cost_usd for point in found.points}) > 1
+
+
+def test_the_rate_of_a_batch_is_not_swept(few: Catalogs) -> None:
+    with pytest.raises(InputError, match="the rate of chat follows from its deadline"):
+        frontier(batch(), few, [Sweep("requests_per_second", 1, 10, 3)])
 
 
 def test_other_hours_stand_where_that_is_simpler_for_little_more(few: Catalogs) -> None:

@@ -17,7 +17,7 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.scenario.checks import check_scenario
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.plan.question.asking import decided
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -209,6 +209,9 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
     if first.count * (second.count if second else 1) > MAX_POINTS:
         raise _refused(f"{first.count} × {second.count if second else 1} points", f"at most {MAX_POINTS} in all")
     for sweep in sweeps:
+        for workload in scenario.workloads if sweep.field == "requests_per_second" else ():
+            if sweep.workload in (None, workload.name) and (why := _without_one_rate(workload)):
+                raise _refused(f"{sweep.name} is not one number: {why}", "`optimizer sweep` varies any field")
         for value in (sweep.start, sweep.end):
             try:
                 set_to(scenario, sweep, value)
@@ -217,6 +220,14 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
                     f"{sweep.name} cannot be {exactly(value)}", "see the field's range in docs/scenario.md"
                 ) from error
     return first, second
+
+
+def _without_one_rate(workload: Workload) -> str:
+    """Why no rate says by itself how much is asked of a workload; empty where one does."""
+    if workload.deadline is not None:
+        return f"the rate of {workload.name} follows from its deadline"
+    weekly = workload.demand is not None and workload.demand.hourly is None
+    return f"{workload.name} has a rate for each hour of the week" if weekly else ""
 
 
 def _index(point: Point, plans: Sequence[str]) -> int | None:

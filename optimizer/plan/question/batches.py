@@ -77,7 +77,7 @@ def solved_at_best_hours(inquiry: Inquiry) -> Answer:
         return solved(inquiry)
     every = _every_number(inquiry)
     answer = _of_all_hours(solved(replace(every.cheapest.asked, clock=inquiry.clock)), every)
-    if len(_due(inquiry)) > 1 or not inquiry.scenario.policy.simplicity_percent:
+    if len(_due(inquiry)) > 1 or not (inquiry.simplifies and inquiry.scenario.policy.simplicity_percent):
         return answer
     return _in_simpler_hours(answer, every.tried)
 

@@ -11,8 +11,8 @@ import numpy as np
 from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import STATISTICS, Scenario, Workload
 from optimizer.plan.explain.pricing import SAME_COST
+from optimizer.plan.question.batches import solved_at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome
@@ -134,7 +134,7 @@ def _at(inquiry: Inquiry, first: Sweep, value: float, second: Sweep | None, othe
     scenario, values = set_to(inquiry.scenario, first, value), {first.name: value}
     if second is not None and other is not None:
         scenario, values = set_to(scenario, second, other), {**values, second.name: other}
-    answer = solved(inquiry.changed(scenario))
+    answer = solved_at_best_hours(inquiry.changed(scenario))
     found = answer.solution.outcome in ("optimal", "feasible")
     return Point(values, answer.solution.outcome, outlined(answer) if found else None)
 
