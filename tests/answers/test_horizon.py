@@ -19,6 +19,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.restating import restated
 from optimizer.inputs.scenario.scenario import Deadline, Scenario
 from optimizer.plan.question.asking import first_with_a_plan
 from optimizer.plan.question.batches import at_best_hours
@@ -269,6 +270,20 @@ def test_a_batch_is_held_to_its_highest_hour(year: tuple[HorizonReport, Scenario
     batch = more.model_copy(update={"workloads": (workload,)})
     verdict = verify_horizon(found, batch, acme)
     assert any("requests/s at most" in check.text for check in verdict.checks if not check.passed)
+
+
+def test_that_a_batch_keeps_the_hours_of_the_first_month_is_said(acme: Catalogs) -> None:
+    """Of a batch that doubles on four GPUs it said that there are no purchases, of none at all."""
+    batch = {"requests": 100_000, "start": "22:00", "by": "06:00"}
+    one = {"name": "night", "model": "llama-3.1-70b", "input_tokens": 500, "output_tokens": 200, "deadline": batch}
+    policy = {"providers": {"allow": ["acme"]}, "max_gpus": 4}
+    life = {"months": 3, "growth_percent_per_month": 100}
+    asked = {"name": "night", "workloads": [one], "policy": policy, "lifecycle": life}
+    found = horizon(restated(Scenario.model_validate(asked)), acme)
+    assert found.outcome == "infeasible"
+    assert found.reason == "no purchases within the scope and the limits serve the demand of every month"
+    words = "batches of night worked on in other hours than those that are best in month 1"
+    assert words in found.scope.not_considered
 
 
 LIMITED = {

@@ -44,7 +44,7 @@ SHARE_OF_PURCHASES, SHARE_OF_MEAN, SHARE_OF_KNOWN = 0.5, 0.3, 0.6
 _REASON: Final = {
     "optimal": "no purchases within the scope cost less",
     "feasible": "proven to within the gap that was asked for",
-    "infeasible": "no purchases within the limits serve the demand of every month",
+    "infeasible": "no purchases within the scope and the limits serve the demand of every month",
     "unproven": "a limit was reached before purchases were found or ruled out",
 }
 

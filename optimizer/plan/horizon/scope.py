@@ -27,6 +27,9 @@ def scope_of(planned: PlannedMonths, problem: HorizonProblem) -> HorizonScope:
     left_out = list(NOT_CONSIDERED)
     left_out += [f"`{item.field}`" for item in defaults_left_out(planned.inquiry.scenario)]
     life = planned.prices.life
+    due = [workload.name for workload in planned.inquiry.scenario.workloads if workload.deadline is not None]
+    if due:
+        left_out.append(f"batches of {', '.join(due)} worked on in other hours than those that are best in month 1")
     if life.training:
         left_out.append("training, which `optimizer lifecycle` adds up")
     if life.replan_every_months > 1:
