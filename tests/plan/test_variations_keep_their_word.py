@@ -16,16 +16,17 @@ from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain import comparing
 from optimizer.plan.explain.alternatives import availability, next_best
-from optimizer.plan.explain.breakpoints import price_breakpoints
+from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.explain.comparing import SideQuestion, compared, told
+from optimizer.plan.explain.levers import is_demand, levers
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import restricted
-from optimizer.plan.question.solving import solved
+from optimizer.plan.question.solving import for_variations, solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.explanation import Breakpoint
 from optimizer.plan.record.report import PlanReport
 
-SCENARIO = {
+SCENARIO: dict[str, Any] = {
     "name": "varied",
     "workloads": [
         {
@@ -89,6 +90,24 @@ def test_the_plan_holds_up_to_a_breakpoint_and_not_beyond(report: PlanReport, fe
             beyond = cost(few, item.field, item.changes_at)
             assert beyond == item.monthly_cost_usd
             assert item.direction == "tighter" or (beyond is not None and beyond < report.monthly_cost_usd)
+
+
+def test_where_a_looser_limit_changes_is_told_with_the_plan_there(few: Catalogs) -> None:
+    """It told what the plan costs at the end of the range: two cards all week, not the second by day alone."""
+    day = {"hourly": [4] * 12 + [9] * 4 + [4] * 8, "peak_requests_per_second": 22}
+    asks = {"requests_per_second": None, "demand": day, "slo": {"tpot_ms": 40}}
+    weekly = SCENARIO | {"workloads": [SCENARIO["workloads"][0] | asks], "policy": {"gpus": {"allow": ["l40s"]}}}
+    scenario = Scenario.model_validate(weekly)
+    inquiry = for_variations(Inquiry.of(scenario, few))
+    chosen = read_back(solved(inquiry))
+    moved = [each for each in levers(scenario, inquiry.options, chosen.deployments) if is_demand(each.field)]
+    found = [each for each in limit_breakpoints(inquiry, chosen, moved) if each.direction == "looser"]
+    assert [each.field for each in found] == ["workloads[chat.v2].demand.peak_requests_per_second"]
+    for each in found:
+        assert each.changes_at is not None
+        there = solved(inquiry.changed(with_field(scenario, each.field, each.changes_at)))
+        at_end = solved(inquiry.changed(with_field(scenario, each.field, moved[0].ends["looser"])))
+        assert each.monthly_cost_usd == read_back(there).monthly_cost_usd > read_back(at_end).monthly_cost_usd
 
 
 def test_a_price_breakpoint_is_where_another_plan_costs_the_same(report: PlanReport, few: Catalogs) -> None:

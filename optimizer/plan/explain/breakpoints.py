@@ -57,7 +57,8 @@ def _looser(inquiry: Inquiry, chosen: PlannedFleet, lever: Lever) -> Breakpoint:
         holds, changes = _bracket(lever, lever.value, changes, partial(_saves_nothing, own, lever, chosen))
         nearer = varied(inquiry, lever.field, holds)
         if not _saves(nearer.plan, chosen):
-            return _told(lever, "looser", holds, changes, beyond)
+            # at the end of the range another plan may be best, or the same one in fewer hours
+            return _told(lever, "looser", holds, changes, varied(inquiry, lever.field, changes))
         changes, beyond = holds, nearer
     return _told(lever, "looser", holds, None, None)
 
