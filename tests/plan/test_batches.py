@@ -71,6 +71,23 @@ def test_the_rate_of_a_batch_is_not_swept(few: Catalogs) -> None:
         frontier(batch(), few, [Sweep("requests_per_second", 1, 10, 3)])
 
 
+def test_ways_out_and_steps_are_told_in_the_hours_that_are_best_for_them(few: Catalogs) -> None:
+    """They kept the hours of the scenario as it stands: a budget was told far too high."""
+    asked = with_policy(batch(requests=220_000), simplicity_percent=0)
+    plan = optimize(asked, few, thorough=True)
+    least = plan.monthly_cost_usd
+    assert least is not None
+    told = optimize(with_policy(asked, max_monthly_usd=float(least) - 1), few).explanation
+    budgets = [each for each in told.relaxations if [c.field for c in each.changes] == ["policy.max_monthly_usd"]]
+    assert [each.monthly_cost_usd for each in budgets] == [least]
+    moved = [each for each in plan.explanation.marginal_values if each.field == "policy.confidence"]
+    assert len(moved) == 2
+    for step in moved:
+        alone = optimize(with_policy(asked, confidence=step.to), few).monthly_cost_usd
+        assert step.monthly_cost_usd == alone
+        assert step.same_plan == (alone == least)
+
+
 def test_other_hours_stand_where_that_is_simpler_for_little_more(few: Catalogs) -> None:
     """One card for four hours instead of two for one; the cheapest hours stay what bounds it."""
     asked = Inquiry.of(with_policy(batch(), simplicity_usd_per_configuration=300), few)

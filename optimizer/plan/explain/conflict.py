@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from optimizer.inputs.requirements.stated import StatedRequirement, waivable, with_field
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.batches import any_plan_at_any_hours, solved_at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
-from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.record.fleet import Outline
 
@@ -57,8 +57,7 @@ def conflicts_of(inquiry: Inquiry) -> Iterator[tuple[StatedRequirement, ...]]:
 
 def any_plan_without(inquiry: Inquiry, left_out: Iterable[StatedRequirement]) -> bool:
     """Whether there is a plan when those requirements are not asked, whichever of those that cost least."""
-    asked = replace(inquiry, any_of_equals=True).changed(_without(inquiry.scenario, left_out))
-    return solved_for_least_cost(asked).solution.outcome in ("optimal", "feasible")
+    return any_plan_at_any_hours(replace(inquiry, any_of_equals=True).changed(_without(inquiry.scenario, left_out)))
 
 
 def plan_without(inquiry: Inquiry, left_out: Iterable[StatedRequirement]) -> Outline | None:
@@ -74,5 +73,5 @@ def _without(scenario: Scenario, left_out: Iterable[StatedRequirement]) -> Scena
 
 def plan_of(inquiry: Inquiry, scenario: Scenario) -> Outline | None:
     """The cheapest plan of a changed scenario; None when there is none."""
-    answer = solved(inquiry.changed(scenario))
+    answer = solved_at_best_hours(inquiry.changed(scenario))
     return outlined(answer) if answer.solution.outcome in ("optimal", "feasible") else None

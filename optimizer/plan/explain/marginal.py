@@ -10,9 +10,9 @@ from optimizer.inputs.requirements.stated import shown, with_field
 from optimizer.plan.explain.comparing import NONE_CHEAPER
 from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST
+from optimizer.plan.question.batches import solved_at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import restricted
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import MarginalValue, MeasuredRequirement
@@ -74,7 +74,7 @@ def worth_moving(moved: Sequence[Lever], limits: Sequence[MeasuredRequirement]) 
 def varied(inquiry: Inquiry, field: str, value: float, still_there: Outline | None = None) -> Varied:
     """The best plan with one field of the scenario set anew; of no more cost than one that is still to be had."""
     known_usd = None if still_there is None else float(still_there.monthly_cost_usd)
-    answer = solved(inquiry.changed(with_field(inquiry.scenario, field, value)), known_usd=known_usd)
+    answer = solved_at_best_hours(inquiry.changed(with_field(inquiry.scenario, field, value)), known_usd=known_usd)
     outcome = answer.solution.outcome
     if still_there is not None and outcome in NONE_CHEAPER:
         return Varied(NONE_CHEAPER[outcome], still_there)
@@ -84,7 +84,8 @@ def varied(inquiry: Inquiry, field: str, value: float, still_there: Outline | No
 
 def varied_cost_usd(inquiry: Inquiry, field: str, value: float) -> float:
     """The month's cost of the best plan with one field set anew; infinite where there is none."""
-    cost = solved(inquiry.changed(with_field(inquiry.scenario, field, value))).solution.cost_usd_per_month
+    varying = solved_at_best_hours(inquiry.changed(with_field(inquiry.scenario, field, value)))
+    cost = varying.solution.cost_usd_per_month
     return math.inf if cost is None else cost
 
 
@@ -99,7 +100,9 @@ def _marginal_value(chosen: PlannedFleet, found: Varied, lever: Lever, direction
     difference = None if plan is None else plan.monthly_cost_usd - chosen.monthly_cost_usd
     # what is looser admits the chosen plan, so that a dearer one only shows where a search ended
     unmoved = direction == "looser" and difference is not None and difference > -SAME_COST
-    same = unmoved or (plan is not None and bought(plan) == bought(chosen))
+    # the same machines in other hours cost something else; what is paid by the request does for another demand
+    as_dear = difference is not None and (abs(difference) < SAME_COST or bool(chosen.hosted))
+    same = unmoved or (plan is not None and as_dear and bought(plan) == bought(chosen))
     summary = "" if plan is None else summarized(chosen if same else plan)
     step = f"{lever.what}: {shown(to)} instead of {shown(lever.value, lever.unit)}"
     if plan is None or difference is None:

@@ -12,9 +12,8 @@ from optimizer.inputs.requirements.stated import StatedRequirement, askable, sho
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.comparing import NONE_HOLDS
 from optimizer.plan.explain.conflict import conflict_of, conflicts_of, plan_of, plan_without
-from optimizer.plan.question.asking import first_with_a_plan
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import ConflictItem, FieldChange, Relaxation
 from optimizer.plan.record.fleet import Outline
@@ -129,7 +128,7 @@ def _shown(inquiry: Inquiry, changes: Changes, held: HeldPlan) -> Outline | None
     for item, to in changes:
         scenario = with_field(scenario, item.field, to)
     asked = inquiry.changed(scenario)
-    answer = first_with_a_plan(asked, solved)
+    answer = answered(asked)
     return held(asked, answer) if answer.solution.outcome in ("optimal", "feasible") else None
 
 

@@ -19,6 +19,8 @@ MOST_TRIED: Final = 256
 SHARE_OF_HOURS: Final = 0.6
 """Of what is left of a limit, for trying them; the rest is for the plan in the best ones."""
 
+WITH_A_PLAN: Final = ("optimal", "feasible")
+
 Hours: TypeAlias = tuple[int, ...]
 """Of each batch, in how many it is worked on."""
 
@@ -68,18 +70,35 @@ def at_best_hours(inquiry: Inquiry) -> Inquiry:
     return _every_number(inquiry).cheapest.asked if _due(inquiry) else inquiry
 
 
-def solved_at_best_hours(inquiry: Inquiry) -> Answer:
+def solved_at_best_hours(inquiry: Inquiry, known_usd: float | None = None) -> Answer:
     """The simplest plan that is as good as cheapest, in the hours that cost least, with what is proven of all hours.
 
-    A single batch is worked on in other hours where that is simpler for as little more as simplicity may cost.
+    A single batch is worked on in other hours where that is simpler for as little more as simplicity may cost. Without
+    a batch only what is cheaper than a plan that is known need be looked for, as `solved` does.
     """
     if not _due(inquiry):
-        return solved(inquiry)
+        return solved(inquiry, known_usd=known_usd)
     every = _every_number(inquiry)
     answer = _of_all_hours(solved(replace(every.cheapest.asked, clock=inquiry.clock)), every)
     if len(_due(inquiry)) > 1 or not (inquiry.simplifies and inquiry.scenario.policy.simplicity_percent):
         return answer
     return _in_simpler_hours(answer, every.tried)
+
+
+def any_plan_at_any_hours(inquiry: Inquiry) -> bool:
+    """Whether there is a plan in some numbers of hours of those that are tried, the most first.
+
+    A batch alone asks least of every hour in the most hours, so that others help only where what all of them take
+    together is limited.
+    """
+    due, policy = _due(inquiry), inquiry.scenario.policy
+    windows = [_window_hours(inquiry, position) for position in due]
+    if math.prod(windows) > MOST_TRIED:
+        return math.isfinite(_every_number(inquiry).cheapest.usd)
+    over_the_month = policy.max_monthly_usd is not None or policy.max_carbon_kg_per_month is not None
+    ways = _ways(windows) if over_the_month or len(inquiry.scenario.workloads) > 1 else [tuple(windows)]
+    asked = (_in_hours(inquiry, due, hours) if due else inquiry for hours in ways)
+    return any(solved_for_least_cost(each).solution.outcome in WITH_A_PLAN for each in asked)
 
 
 def _of_all_hours(answer: Answer, every: _EveryNumber) -> Answer:
@@ -146,6 +165,17 @@ def _due(inquiry: Inquiry) -> list[int]:
     return [position for position, each in enumerate(inquiry.scenario.workloads) if each.deadline is not None]
 
 
+def _window_hours(inquiry: Inquiry, position: int) -> int:
+    """From when a batch is there to when it must be done."""
+    deadline = inquiry.scenario.workloads[position].deadline
+    return 0 if deadline is None else deadline.window_hours
+
+
+def _ways(windows: Sequence[int]) -> Iterator[Hours]:
+    """Every number of hours in which each batch may be worked on, the most first."""
+    return product(*(range(window, 0, -1) for window in windows))
+
+
 def _every_number(inquiry: Inquiry) -> _EveryNumber:
     """The best plan in every number of hours in which each batch may be worked on.
 
@@ -154,11 +184,10 @@ def _every_number(inquiry: Inquiry) -> _EveryNumber:
     the others.
     """
     due = _due(inquiry)
-    deadlines = [inquiry.scenario.workloads[position].deadline for position in due]
-    windows = [0 if deadline is None else deadline.window_hours for deadline in deadlines]
+    windows = [_window_hours(inquiry, position) for position in due]
     trying = inquiry.clock.share(SHARE_OF_HOURS)
     if math.prod(windows) <= MOST_TRIED:
-        ways = list(product(*(range(window, 0, -1) for window in windows)))
+        ways = list(_ways(windows))
         tried = list(_tried(inquiry, due, ways, trying))
         return _EveryNumber(tried, len(tried) == len(ways), trying.reached)
     kept, tried = tuple(windows), list[_Tried]()
