@@ -109,7 +109,8 @@ def _lasts(claim: Claim, service: ServedWorkload, number: int, loss: SimulatedLo
     d, policy = service.deployments[number], claim.policy
     if loss.minutes is not None:
         return loss.minutes * SECONDS_PER_MINUTE, "as --lost-minutes says"
-    if loss.of == "spot" and policy.spot is not None and policy.spot.recovery_minutes > 0:
+    taken_back = loss.of != "region" and d.pricing_term == SPOT
+    if taken_back and policy.spot is not None and policy.spot.recovery_minutes > 0:
         return policy.spot.recovery_minutes * SECONDS_PER_MINUTE, "as policy.spot.recovery_minutes says"
     if loss.of == "instance" and d.pricing_term not in (OWNED, SPOT):
         stated = policy.elastic.start_up_minutes
