@@ -201,3 +201,19 @@ def test_a_minute_is_broken_by_its_own_requests(few: Catalogs, bought: PlannedFl
     found = ServedRequests(arrived, arrived / 240, np.zeros(70, dtype=np.int64), latency)  # type: ignore[arg-type]
     assert broken_minutes(service, found, 5) == 3
     assert broken_minutes(service, found.after(0.5), 5) == 1
+
+
+def test_hours_in_which_nothing_is_asked_break_nothing(few: Catalogs) -> None:
+    """Parts of the time without any request have no figures: `simulate --arrivals week` ended with exit code 70."""
+    day = {"hourly": [0] * 6 + [1] * 4 + [0] * 3 + [1] * 6 + [0] * 5, "peak_requests_per_second": 1.2}
+    said = CHAT | LONG | {"requests_per_second": None, "demand": day}
+    policy = {"gpus": {"allow": ["l4"]}, "precisions": ["fp8"], "elastic": {"start_up_minutes": 60}}
+    scenario = Scenario.model_validate({"name": "idle", "workloads": [said], "policy": policy})
+    claim = Claim(scenario, few, proven(Inquiry.of(scenario, few)))
+    found = simulated(claim, Arrivals(days=1), confidence=0.9, requests=1, seeds=1, parts=24)
+    # an hour passes before anybody serves what is asked after each pause
+    spells = [each for each in found.broken_spells if each.metric == "ttft_ms"]
+    assert len(spells) > 1
+    assert all(each.requests for each in spells)
+    pause_from_s, pause_to_s = 4.5 * 3600, 6.5 * 3600  # after the first request
+    assert all(each.to_s < pause_from_s or each.from_s > pause_to_s for each in spells)
