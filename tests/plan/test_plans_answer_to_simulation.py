@@ -30,6 +30,7 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
 from optimizer.plan.simulate.held import held_rates, lowered_in
+from optimizer.plan.simulate.judging import in_doubt
 from optimizer.plan.simulate.servers import services
 from optimizer.plan.simulate.simulated import confirmed, simulated
 from optimizer.plan.verify.claim import Claim
@@ -231,6 +232,29 @@ def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:
     assert (report.simulation.holds, report.simulation.rounds) == (True, ())
     assert report.deployments == by_formulas(scenario, catalogs).deployments
     assert report.scope.exact
+
+
+@pytest.mark.parametrize(("rare", "limit"), [(0.0005, {"mean": 50}), (0.005, {"p99": 60})])
+def test_requests_too_few_to_decide_anything_buy_nothing(
+    rare: float, limit: dict[str, float], catalogs: Catalogs
+) -> None:
+    """No rate leaves no doubt of them: replicas were counted on for nothing, and the rarer class cost several times as
+    much as ten times as many of its requests."""
+    classes = [
+        {"share": 1 - rare, "input_tokens": 512, "output_tokens": 128},
+        {"share": rare, "input_tokens": 4096, "output_tokens": 512},
+    ]
+    said = {"input_tokens": None, "output_tokens": None, "request_classes": classes}
+    scenario = question("l40s", 8, **said, slo={"ttft_ms": 1500, "tpot_ms": limit})
+    report = optimize(scenario, catalogs)
+    assert report.simulation is not None
+    assert report.simulation.holds is None
+    assert report.simulation.rounds == ()
+    assert report.monthly_cost_usd == by_formulas(scenario, catalogs).monthly_cost_usd
+    (item,) = (item for item in report.simulation.classes if item.request_class == "4096x512")
+    assert item.limits[-1].high_ms is None
+    assert not in_doubt(item.limits[-1])
+    assert in_doubt(item.limits[-1].model_copy(update={"value_ms": 1000.0}))
 
 
 def test_a_bursty_workload_gets_more_replicas_and_the_plan_holds(catalogs: Catalogs) -> None:

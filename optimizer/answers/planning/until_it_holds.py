@@ -17,7 +17,7 @@ from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
 from optimizer.plan.simulate.held import held_rates, lowered_rates
-from optimizer.plan.simulate.judging import promises, room
+from optimizer.plan.simulate.judging import in_doubt, promises, room, without_doubt
 from optimizer.plan.simulate.simulated import confirmed, holds_at_a_look
 
 MOST_ROUNDS: Final = 6
@@ -44,8 +44,8 @@ class Attempt:
 
     @property
     def holds(self) -> bool:
-        """Whether it keeps every promise."""
-        return self.simulation.holds is True
+        """Whether it keeps every promise, as far as so many requests can tell."""
+        return without_doubt(self.simulation.classes)
 
     @property
     def breaks(self) -> bool:
@@ -262,7 +262,7 @@ def _round(
     bought: PlannedFleet, found: Simulation, held: list[HeldRate], others: Sequence[LoweredRate], *, left_no_plan: bool
 ) -> SimulationRound:
     """What a plan that did not hold is remembered by."""
-    item, limit = min(promises(found), key=room)
+    item, limit = min((each for each in promises(found) if in_doubt(each[1])), key=room)
     return SimulationRound.model_validate(
         {
             "monthly_cost_usd": bought.monthly_cost_usd,

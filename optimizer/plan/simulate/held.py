@@ -12,6 +12,7 @@ from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
+from optimizer.plan.simulate.judging import in_doubt, promises
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.simulated import holds_alone
 from optimizer.plan.verify.claim import Claim, configuration
@@ -48,7 +49,7 @@ def held_rates(
     """
     claim = Claim(scenario, catalogs, fleet)
     before = {(each.workload, each.kin): each.counted_share for each in known}
-    doubtful = {item.workload for item in found.classes for limit in item.limits if limit.verdict != "holds"}
+    doubtful = {item.workload for item, limit in promises(found) if in_doubt(limit)}
     least: dict[tuple[str, Kin], HeldRate] = {}
     for service in services(claim, scenario.policy.confidence):
         if service.workload.name not in doubtful:

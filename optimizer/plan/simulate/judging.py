@@ -204,6 +204,21 @@ def all_hold(classes: Sequence[SimulatedClass]) -> bool | None:
     return False if "broken" in verdicts else None if "undecided" in verdicts else True
 
 
+def in_doubt(limit: MeasuredLimit) -> bool:
+    """Whether a promise is broken, or so undecided that a replica which is sent less would show it kept.
+
+    Of requests too few to bound a figure, as of a rare class, no rate leaves no doubt: the figure itself decides.
+    """
+    if limit.verdict == "undecided" and limit.high_ms is None:
+        return limit.value_ms > limit.limit_ms
+    return limit.verdict != "holds"
+
+
+def without_doubt(classes: Sequence[SimulatedClass]) -> bool:
+    """Whether no promise is in doubt."""
+    return not any(in_doubt(limit) for item in classes for limit in item.limits)
+
+
 def promises(found: Simulation) -> Iterator[tuple[SimulatedClass, MeasuredLimit]]:
     """Every promise that was measured."""
     return ((item, limit) for item in found.classes for limit in item.limits)

@@ -15,10 +15,19 @@ from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.dealing import KNOWING, Dealing
 from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_stream
 from optimizer.plan.record.fleet import PlannedFleet
-from optimizer.plan.record.simulation import SimulatedDeployment, Simulation
+from optimizer.plan.record.simulation import SimulatedClass, SimulatedDeployment, Simulation
 from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.autoscaling import ScaledWeek, autoscaling, scaled_weeks
-from optimizer.plan.simulate.judging import LIKELY, ServedRequests, all_hold, around_loss, judged, met_by, over_time
+from optimizer.plan.simulate.judging import (
+    LIKELY,
+    ServedRequests,
+    all_hold,
+    around_loss,
+    judged,
+    met_by,
+    over_time,
+    without_doubt,
+)
 from optimizer.plan.simulate.losing import Lost, SimulatedLoss, loss_in_words, lost_of, requests_through
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.spells import broken_spells
@@ -232,16 +241,16 @@ def _by_hours(
 def holds_alone(service: ServedWorkload) -> bool:
     """Whether a workload's replicas keep every promise without doubt; many requests say it where few do not decide."""
     few, many = TRIED_REQUESTS
-    kept = _kept_alone(service, few)
-    return (_kept_alone(service, many) if kept is None else kept) is True
+    found = _judged_alone(service, few)
+    return without_doubt(_judged_alone(service, many) if all_hold(found) is None else found)
 
 
-def _kept_alone(service: ServedWorkload, requests: int) -> bool | None:
-    """Whether a workload's replicas keep every promise; None where so many requests do not decide it."""
+def _judged_alone(service: ServedWorkload, requests: int) -> list[SimulatedClass]:
+    """What so many requests meet at a workload's replicas."""
     coming = Arrivals(service.cv2)
     fleet, count = _simulated_part(service, coming, requests)
     runs = [_run(fleet, coming, count, seed=0, number=0)]
-    return all_hold(list(judged(service, met_by(service, runs).after(WARM_UP))))
+    return list(judged(service, met_by(service, runs).after(WARM_UP)))
 
 
 def _in_words(workloads: Sequence[Workload]) -> str:
