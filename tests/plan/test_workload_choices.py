@@ -7,11 +7,14 @@ from support.scenarios import with_policy, with_workload
 from optimizer import load_scenario
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import AllowDeny, Scenario
 from optimizer.performance.candidates.options import WorkloadOptions, evaluate, variants
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.market.market import Market, market
+from optimizer.plan.grounds.scope import scope_of
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.solving import solved
+from optimizer.plan.record.report import Scope
 
 SMALL = {"gpus": {"allow": ["l4"]}, "precisions": ["bf16", "fp8"]}
 OTHER = {"model": "llama-3.2-3b", "quality": 0.8}
@@ -70,3 +73,28 @@ def test_an_inquiry_changes_all_models_of_a_workload(asked: Scenario, catalogs: 
     for one, other in zip(changed.options, anew.options, strict=True):
         assert one.workload == other.workload
         assert (one.pools[0].rate_per_s == other.pools[0].rate_per_s).all()
+
+
+def test_what_two_workloads_of_one_model_would_share_is_not_called_proven(asked: Scenario, catalogs: Catalogs) -> None:
+    """Two workloads, each with a card of its own, were proven the best; as one workload they need one."""
+    (chat,) = asked.workloads
+
+    def planned(*names: str, **said: object) -> Scope:
+        alike = tuple(chat.model_copy(update={"name": name, "requests_per_second": 0.05} | said) for name in names)
+        both = with_policy(asked.model_copy(update={"workloads": alike}), providers={"allow": ["gcp"]})
+        return scope_of(solved(Inquiry.of(both, catalogs)))
+
+    shared = "replicas that serve requests of several workloads (a, b), as `request_classes` of one may share them"
+    assert planned("a", "b").not_considered == [shared]
+    assert planned("a").exact
+    apart = with_policy(asked, providers={"allow": ["gcp"]}).model_copy(
+        update={
+            "workloads": tuple(
+                chat.model_copy(
+                    update={"name": name, "regions": AllowDeny(allow=(region,)), "requests_per_second": 0.05}
+                )
+                for name, region in (("a", "us-*"), ("b", "europe-*"))
+            )
+        }
+    )
+    assert scope_of(solved(Inquiry.of(apart, catalogs))).exact

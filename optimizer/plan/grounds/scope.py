@@ -6,7 +6,10 @@ what was left out of it. Nothing else says "proven" of more than that.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
+
+import numpy as np
 
 from optimizer.base.figures import exactly
 from optimizer.inputs.requirements.avoided import SPEED
@@ -148,6 +151,21 @@ def _unmixed_for_loss(answer: Answer) -> str:
     return "replicas that serve other mixes than one class or all, since a loss must be survived" if left_out else ""
 
 
+def _across_workloads(answer: Answer) -> str:
+    """A replica is a workload's own, also where another one asks for the same model on the same machines."""
+    admitted = answer.inquiry.market.admitted
+    alike = {
+        name
+        for one, other in combinations(answer.inquiry.options, 2)
+        if one.workload.name != other.workload.name and one.model.id == other.model.id
+        if np.any(one.permitted & other.permitted & admitted)
+        for name in (one.workload.name, other.workload.name)
+    }
+    named = ", ".join(sorted(alike))
+    shared = f"replicas that serve requests of several workloads ({named}), as `request_classes` of one may share them"
+    return shared if alike else ""
+
+
 def _simpler(answer: Answer) -> str:
     """What may cost more for being simple and nobody ruled out."""
     if answer.simplicity_proven:
@@ -176,6 +194,7 @@ ROWS: Final = (
     ScopeRow(_nothing, _above_simulated),
     ScopeRow(_nothing, _joined_classes),
     ScopeRow(_nothing, _unmixed_for_loss),
+    ScopeRow(_nothing, _across_workloads),
     ScopeRow(_nothing, _simpler, narrows_bound=False),
     ScopeRow(_nothing, _not_reached, narrows_bound=False),
 )
