@@ -27,7 +27,7 @@ def exit_of(answer: Answered) -> Exit:
         case LifecycleReport():
             return EXIT_BY_OUTCOME[answer.outcome]
         case WhyNot():
-            return Exit.NO_PLAN if answer.optimal_monthly_cost_usd is None else Exit.ANSWERED
+            return _of_why_not(answer)
         case Frontier():
             return _of_frontier(answer)
         case Comparison():
@@ -44,6 +44,13 @@ def _of_plan(answer: PlanReport) -> Exit:
     """A simple plan that ended the search for the cheapest is an answer: no limit had a part in it."""
     enough = answer.simplicity is not None and answer.simplicity.enough
     return Exit.ANSWERED if enough else EXIT_BY_OUTCOME[answer.outcome]
+
+
+def _of_why_not(answer: WhyNot) -> Exit:
+    """That of the plan which the choice is held against, unless it is not known whether the choice has one."""
+    exit_of_plan = Exit.ANSWERED if answer.enough else EXIT_BY_OUTCOME[answer.optimal_outcome]
+    undecided = answer.verdict == "undecided" and exit_of_plan == Exit.ANSWERED
+    return Exit.UNPROVEN if undecided else exit_of_plan
 
 
 def _of_frontier(answer: Frontier) -> Exit:

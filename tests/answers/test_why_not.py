@@ -11,8 +11,9 @@ from support.simpler import SIMPLER, of_two_cards
 
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.why_not import WhyNot, why_not
-from optimizer.base.errors import InputError
+from optimizer.base.errors import Exit, InputError
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.loading import load_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.pricing import repriced
 from optimizer.plan.question.asking import as_decided
@@ -20,6 +21,7 @@ from optimizer.plan.question.forcing import Choice, offers_of
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.report.exits import exit_of
 from optimizer.report.plan.why_not import why_not_answer
 
 SCENARIO = {
@@ -232,3 +234,39 @@ def test_what_no_replica_may_stand_on_says_which_field_keeps_it_away(
     assert "verda" in answer.shortfalls[0].text
     mended = Scenario.model_validate({**SCENARIO, "workloads": [{**chat, **mended_by}]})  # type: ignore[dict-item]
     assert why_not(mended, few, Choice(provider="verda")).monthly_cost_usd is not None
+
+
+@pytest.fixture(scope="module")
+def cut_short(catalogs: Catalogs) -> Callable[[str], WhyNot]:
+    """A choice of a shipped scenario whose plan no search finds within one iteration."""
+
+    def ask(gpu: str) -> WhyNot:
+        return why_not(load_scenario("one-engine"), catalogs, Choice(gpu=gpu), work_limit=1)
+
+    return ask
+
+
+def test_that_nothing_meets_the_scenario_is_said_only_where_it_is_proven(cut_short: Callable[[str], WhyNot]) -> None:
+    answer = cut_short("h100-sxm")
+    assert answer.optimal_monthly_cost_usd is None
+    assert answer.optimal_outcome == "unproven"
+    assert answer.summary.endswith("what would give it one is not known")
+    assert exit_of(answer) is Exit.UNPROVEN
+    assert why_not_answer(answer).sections[-1].lines[0] == "no plan was found in time, and none is ruled out"
+    assert exit_of(answer.model_copy(update={"optimal_outcome": "infeasible"})) is Exit.NO_PLAN
+
+
+def test_a_choice_whose_plan_was_not_found_in_time_fails_nothing(cut_short: Callable[[str], WhyNot]) -> None:
+    answer = cut_short("mi300x")  # the shipped scenario's own plan runs on it
+    assert answer.verdict == "undecided"
+    assert answer.summary == "gpu mi300x: no plan on it was found in time for one-engine, and none is ruled out"
+    left_out = "whether a plan on it meets the scenario: not worked out, the work limit was reached"
+    assert answer.not_worked_out == [left_out]
+    assert exit_of(answer.model_copy(update={"optimal_outcome": "optimal"})) is Exit.UNPROVEN
+
+
+def test_a_plan_that_is_not_proven_is_no_answer_of_exit_code_0(dearer: WhyNot) -> None:
+    assert exit_of(dearer) is Exit.ANSWERED
+    unproven = dearer.model_copy(update={"optimal_outcome": "feasible"})
+    assert exit_of(unproven) is Exit.UNPROVEN
+    assert exit_of(unproven.model_copy(update={"enough": True})) is Exit.ANSWERED

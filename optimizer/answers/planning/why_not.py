@@ -29,10 +29,10 @@ from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.batches import solved_at_best_hours
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
-from optimizer.plan.record.fields import Figure, Usd
+from optimizer.plan.record.fields import Figure, Outcome, Usd
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.variants.shortfalls import Shortfall, out_of_reach, shortfalls
 
@@ -45,8 +45,9 @@ SHORTFALLS: Final = frozenset(item.requirement for item in CRITERIA.values() if 
 NOT_ADMITTED: Final = f"lifting what bars it: {BROKEN}"
 
 
-WhyNotVerdict = Literal["chosen", "as_cheap", "cheaper", "dearer", "fails", "not_offered", "only_this"]
-"""`cheaper`: the plan that is shown costs more, for being simpler or for lack of time."""
+WhyNotVerdict = Literal["chosen", "as_cheap", "cheaper", "dearer", "fails", "not_offered", "only_this", "undecided"]
+"""`cheaper`: the plan that is shown costs more, for being simpler or for lack of time. `undecided`: a limit was reached
+before a plan on the choice was found or ruled out."""
 
 
 class WhyNot(Strict):
@@ -59,6 +60,10 @@ class WhyNot(Strict):
     verdict: WhyNotVerdict
     """`only_this`: the choice has a plan and the scenario as a whole was not solved in time."""
     summary: str
+    optimal_outcome: Outcome = "unproven"
+    """Of the scenario without the choice: `infeasible` where it is proven that nothing meets it."""
+    enough: bool = False
+    """Whether the search for its cheapest plan ended since a simple one is near enough, as `simplicity.enough` says."""
     optimal_monthly_cost_usd: Usd | None
     """Of the plan that is shown for the scenario, which may be a simpler one than the cheapest."""
     optimal_summary: str
@@ -82,8 +87,8 @@ class WhyNot(Strict):
 
     @property
     def of_optimum(self) -> bool:
-        """Whether the plan that is shown is the proven optimum, or there is none at all."""
-        return self.cheapest_usd == self.optimal_monthly_cost_usd
+        """Whether the plan that is shown is the proven optimum, or it is proven that there is none."""
+        return self.optimal_outcome != "unproven" and self.cheapest_usd == self.optimal_monthly_cost_usd
 
 
 def why_not(
@@ -127,12 +132,27 @@ def why_not(
     inquiry = replace(as_decided(inquiry, answer), clock=clock.share(SHARE_OF_EACH_PLAN))
     proposal = forced(inquiry, choice)
     begin("comparing")
+    told = _beside(inquiry, choice, chosen, proposal, clock, answer)
+    return told.model_copy(update={"optimal_outcome": answer.solution.outcome, "enough": answer.enough})
+
+
+def _beside(
+    inquiry: Inquiry,
+    choice: Choice,
+    chosen: PlanShown | None,
+    proposal: Inquiry | None,
+    clock: Clock,
+    answer: Answer,
+) -> WhyNot:
+    """The choice beside the plan that is shown, or beside none."""
     if chosen is not None and _covers_all(choice, chosen.plan):
         return _already(inquiry, choice, chosen)
     if proposal is None:
         return _not_to_be_had(inquiry, choice, chosen)
     alone = solved_at_best_hours(proposal)
     inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
+    if alone.solution.outcome == "unproven":
+        return _undecided(inquiry, choice, chosen, alone.solution.ended_by)
     if bought(alone) is None:
         return _failing(inquiry, choice, chosen, proposal)
     stands = held_proposal(proposal, alone)
@@ -187,6 +207,13 @@ def _covers_all(choice: Choice, chosen: PlannedFleet) -> bool:
     return not chosen.hosted and all(choice.covers(d, {*OF_OFFERS, *OF_CONFIGURATIONS}) for d in forced_on)
 
 
+def _undecided(inquiry: Inquiry, choice: Choice, chosen: PlanShown | None, limit: Limit | None) -> WhyNot:
+    """A limit was reached before a plan on the choice was found or ruled out."""
+    summary = f"{choice.words()}: no plan on it was found in time for {inquiry.scenario.name}, and none is ruled out"
+    left_out = _left_out("whether a plan on it meets the scenario", limit)
+    return _told(inquiry, choice, chosen, None, summary=summary, verdict="undecided", left_out=left_out)
+
+
 def _failing(
     inquiry: Inquiry, choice: Choice, chosen: PlanShown | None, proposal: Inquiry, broken: Sequence[str] = ()
 ) -> WhyNot:
@@ -209,7 +236,8 @@ def _failing(
     left_out = [*_left_out("what it would cost if it were let in", ended), *_left_out("further ways out", limit)]
     named = [item.requirement or item.criterion.replace("_", " ") for item in failed]
     named = named or [item.field for way in ways for item, _ in way.changes]
-    reason = f"it fails {', '.join(dict.fromkeys(named))}" if named else "no limit loosened alone gives it one"
+    unnamed = "no limit loosened alone gives it one" if limit is None else "what would give it one is not known"
+    reason = f"it fails {', '.join(dict.fromkeys(named))}" if named else unnamed
     if broken:
         reason = f"every one that was found breaks {', '.join(broken)} when requests arrive one by one"
     # what is paid by its use is no part of a choice, whoever sells it

@@ -33,8 +33,10 @@ def _heading(answer: WhyNot) -> str:
 
 def _plan(answer: WhyNot) -> str:
     cost, least = answer.optimal_monthly_cost_usd, answer.cheapest_usd
-    if cost is None:
+    if cost is None and answer.optimal_outcome == "infeasible":
         return "no plan at all meets the scenario"
+    if cost is None:
+        return "no plan was found in time, and none is ruled out"
     cheapest = "" if answer.of_optimum or least is None else f"; the cheapest costs {money(least)}"
     return f"{money(cost)} a month, {answer.optimal_summary}{cheapest}"
 
