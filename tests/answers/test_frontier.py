@@ -108,6 +108,8 @@ def test_latencies_of_several_statistics_move_together(scenario: Scenario) -> No
         ("ttft_ms=5:5:3", "no range"),
         ("ttft_ms=1:2:1", "no range"),
         ("ttft_ms=0:2:3", "no range"),
+        ("ttft_ms=1:2:nan", "no range"),
+        ("ttft_ms=1:2:inf", "no range"),
         ("nobody.ttft_ms=1:2:3", "no workload"),
     ],
 )
@@ -117,8 +119,13 @@ def test_a_sweep_that_makes_no_sense_is_refused_with_a_hint(sweep: str, hint: st
 
 
 def test_values_outside_the_range_of_their_field_are_refused(few: Catalogs, scenario: Scenario) -> None:
-    with pytest.raises(InputError, match=r"cannot be 1\.5"):
+    with pytest.raises(InputError, match=r"cannot be 1\.5: .*\.min_quality: must be less than or equal to 1"):
         frontier(scenario, few, [Sweep("min_quality", 0.9, 1.5, 3)])
+
+
+def test_what_a_field_cannot_stand_beside_is_said_as_a_scenario_that_says_it_is_told(catalogs: Catalogs) -> None:
+    with pytest.raises(InputError, match="nobody waits for a single answer of a batch with a deadline"):
+        frontier(load_scenario("night-batch"), catalogs, [Sweep("ttft_ms", 3000, 6000, 3)])
 
 
 def test_a_frontier_without_any_plan_says_so_and_exits_with_3(optimizer: Command) -> None:

@@ -1,12 +1,12 @@
 """Cost against one or two requirements, each point a proven optimum, with the values where the plan changes."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from optimizer.base.clock import Clock, Limit, until_limit
 from optimizer.base.errors import Finding, InputError, did_you_mean
@@ -17,7 +17,9 @@ from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.scenario.checks import check_scenario
+from optimizer.inputs.scenario.loading import findings_of
 from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.inputs.scenario.yaml_lines import Document
 from optimizer.plan.question.asking import decided
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -111,7 +113,7 @@ def sweep_of(text: str, scenario: Scenario) -> Sweep:
         start, end, count = (float(number) for number in numbers.split(":"))
     except ValueError as error:
         raise _refused(f"'{numbers}' is not A:B:N", f"for instance {name}=100:1000:10") from error
-    if not (0 < start < end or 0 < end < start) or count != int(count) or not 2 <= count <= MAX_POINTS:
+    if not (0 < start < end or 0 < end < start) or not count.is_integer() or not 2 <= count <= MAX_POINTS:
         raise _refused(
             f"'{numbers}' is no range", f"A and B positive and different, N a whole number from 2 to {MAX_POINTS}"
         )
@@ -215,10 +217,8 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
         for value in (sweep.start, sweep.end):
             try:
                 set_to(scenario, sweep, value)
-            except ValueError as error:
-                raise _refused(
-                    f"{sweep.name} cannot be {exactly(value)}", "see the field's range in docs/scenario.md"
-                ) from error
+            except ValidationError as error:
+                raise InputError(_misfits(scenario, sweep, value, error)) from error
     return first, second
 
 
@@ -228,6 +228,14 @@ def _without_one_rate(workload: Workload) -> str:
         return f"the rate of {workload.name} follows from its deadline"
     weekly = workload.demand is not None and workload.demand.hourly is None
     return f"{workload.name} has a rate for each hour of the week" if weekly else ""
+
+
+def _misfits(scenario: Scenario, sweep: Sweep, value: float, error: ValidationError) -> Iterator[Finding]:
+    """Why a scenario does not take a value of its swept field, in the words of a scenario that says it."""
+    document = Document("frontier", scenario.model_dump(exclude_defaults=True), {})
+    for each in findings_of(document, error, Scenario):
+        problem = f"{sweep.name} cannot be {exactly(value)}: {each.field}: {each.problem}"
+        yield Finding("frontier", 0, "--sweep", problem, each.hint)
 
 
 def _index(point: Point, plans: Sequence[str]) -> int | None:
