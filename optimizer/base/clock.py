@@ -11,6 +11,9 @@ Limit: TypeAlias = Literal["time limit", "work limit", "memory limit"]
 Number = TypeVar("Number", int, float)
 Item = TypeVar("Item")
 
+NEVER_S, NEVER_WORK = 1e9, 10**15
+"""Limits from which on nothing reaches them, thirty years: they are none. Solvers take no number of any size."""
+
 
 class LimitReached(Exception):
     """An answer that nobody insists on was not worked out, because a limit of the clock was reached first."""
@@ -50,13 +53,15 @@ class Clock:
         """Starts at once.
 
         Args:
-            time_limit_s: Seconds until it has run out; None for no such limit.
+            time_limit_s: Seconds until it has run out; None for no such limit, as is infinity.
             work_limit: Simplex iterations until it has run out; None for no such limit.
             memory: What the process may hold; None for no such limit.
             now: Seconds of some clock that never goes back.
             whole: The clock that this one is a part of.
         """
-        self.time_limit_s, self.work_limit, self.memory = time_limit_s, work_limit, memory
+        self.time_limit_s = None if time_limit_s is not None and time_limit_s >= NEVER_S else time_limit_s
+        self.work_limit = None if work_limit is not None and work_limit >= NEVER_WORK else work_limit
+        self.memory = memory
         self._now, self._whole, self._start_s, self.spent_work = now, whole, now(), 0
         self._run_out: Limit | None = None
 

@@ -193,3 +193,10 @@ def test_nothing_is_probed_between_mixes_after_the_limit(catalogs: Catalogs, mon
     found = optimized(load_scenario("shared-replicas"), catalogs, Clock(0.0)).report
     assert (found.outcome, found.verification.passed) == ("feasible", True)
     assert found.bound_of == "the plans considered"
+
+
+def test_a_limit_that_nothing_reaches_is_none(optimizer: Command) -> None:
+    for endless in (float("inf"), 1e20):
+        clock = Clock(endless, 10**21).share(0.5)
+        assert (clock.left_s(), clock.left_work(), clock.reached) == (None, None, None)
+    assert optimizer("gate", "ci-gate", "--time-limit-s", "inf", "--work-limit", str(10**21)).code == 0
