@@ -8,6 +8,7 @@ import pytest
 from support.command import Command
 from support.tables import OFFERS
 
+from optimizer.answers.catalog.importing import import_prices
 from optimizer.answers.catalog.update import update_catalogs
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.loading import load_catalogs
@@ -74,3 +75,16 @@ def test_a_list_of_which_nothing_can_be_taken_is_bad_input(tmp_path: Path) -> No
             tmp_path / "own",
         )
     assert not (tmp_path / "own").exists()
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_of_a_list_that_goes_back_in_time_the_newest_price_is_taken(newest_first: bool, tmp_path: Path) -> None:
+    rows = [
+        f"{KNOWN},{price},on_demand,{day},{SOURCE}"
+        for price, day in (("3.50", "2026-12-01"), ("3.90", "2026-06-01"), ("3.80", "2026-01-01"))
+    ]
+    path = newer(tmp_path, *(rows if newest_first else reversed(rows)))
+    update = update_catalogs(path, tmp_path / "own")
+    assert [(move.after, update.as_of) for move in update.diff.moves] == [(Decimal("3.50"), date(2026, 12, 1))]
+    (older,) = import_prices(path, load_catalogs()).left_out
+    assert (older.reason, older.rows) == ("older than another price of it", 2)

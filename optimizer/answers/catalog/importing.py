@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final
@@ -31,6 +32,7 @@ from optimizer.inputs.importing.price_lists import Listed, read_price_list
 
 COMMITMENT_MONTHS: Final = {"reserved_1y": "12", "reserved_3y": "36"}
 """What a term's name already says."""
+OLDER: Final = "older than another price of it"
 
 
 def import_prices(
@@ -55,16 +57,23 @@ def import_prices(
     chosen, listed = read_price_list(path, format_name)
     _check_terms(path, listed, terms, catalogs)
     names = names_of(catalogs)
-    offers: list[Offer] = []
+    read: list[tuple[Offer, int]] = []
     known = {look(name): name for offer in catalogs.offers for name in _names(offer)}
     refused: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
     for price in listed:
         try:
             offer = _offer(price, names, terms)
             _check_names(offer, known)
-            offers.append(offer)
+            read.append((offer, price.line))
         except PriceRefused as problem:
             refused[problem.reason].append(price.line)
+    offers: list[Offer] = []
+    newest = _newest_days(offer for offer, _ in read)
+    for offer, line in read:
+        if offer.as_of == newest[offer.id]:
+            offers.append(offer)
+        else:
+            refused[OLDER, offer.id, ""].append(line)
     kept = _joined(offers)
     return ImportedPrices(
         format_name=chosen.name,
@@ -201,6 +210,14 @@ def _kind(provider: str, names: Names, terms: PriceListTerms) -> ProviderKind | 
         return kinds[0]
     reason = f"provider may be {' or '.join(kinds)}" if kinds else "provider not in the catalog"
     raise PriceRefused(reason, provider, "say --provider-kind hyperscaler, neocloud, marketplace or platform")
+
+
+def _newest_days(offers: Iterable[Offer]) -> dict[str, date]:
+    """The day of each offer's newest price: what it cost before is no other zone's price of today."""
+    newest: dict[str, date] = {}
+    for offer in offers:
+        newest[offer.id] = max(offer.as_of, newest.get(offer.id, offer.as_of))
+    return newest
 
 
 def _joined(offers: Iterable[Offer]) -> tuple[Offer, ...]:
