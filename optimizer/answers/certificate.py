@@ -16,6 +16,7 @@ from optimizer.plan.certify.certificate import TOLERANCE_USD, Certificate, certi
 from optimizer.plan.certify.statement import statement
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
+from optimizer.plan.record.fields import cents
 from optimizer.plan.record.report import Check, PlanReport
 from optimizer.plan.simulate.held import lowered_in
 from optimizer.plan.verify.certificate.problem import NotProven
@@ -61,7 +62,8 @@ def certificate_of(report: PlanReport, scenario: Scenario, catalogs: Catalogs, c
     """
     if report.outcome not in ("optimal", "infeasible"):
         return None
-    usd = None if report.bound_usd is None else float(report.bound_usd)
+    # of the bound as a plan file says it, which may be rounded up
+    usd = None if report.bound_usd is None else float(cents(report.bound_usd))
     try:
         return certified(_problem(report, scenario, catalogs, clock), scenario.name, usd, clock)
     except LimitReached:

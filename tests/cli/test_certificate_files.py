@@ -2,12 +2,14 @@
 
 import json
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from support.command import run
 
 from optimizer.base.memory import Memory
+from optimizer.base.units import HOURS_PER_MONTH
 
 
 def test_a_plan_and_its_certificate(
@@ -31,6 +33,19 @@ def test_a_plan_and_its_certificate(
     file.write_text("{}", encoding="utf-8")
     assert run(monkeypatch, capsys, "verify", plan, "--certificate", str(file)).code == 1
     assert run(monkeypatch, capsys, "verify", plan, "--certificate", str(tmp_path / "none.json")).code == 2
+
+
+def test_a_plan_whose_cost_is_rounded_up_is_certified_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan, file = tmp_path / "plan.json", str(tmp_path / "certificate.json")
+    arguments = ("ci-gate", "--format", "json", "--output", str(plan), "--certificate", file)
+    assert run(monkeypatch, capsys, "plan", *arguments).code == 0
+    told = json.loads(plan.read_text(encoding="utf-8"))
+    hourly = Decimal(told["purchases"][0]["price_usd_per_hour"])
+    assert hourly * HOURS_PER_MONTH < Decimal(told["bound_usd"])
+    kept = run(monkeypatch, capsys, "verify", str(plan), "--certificate", file)
+    assert kept.code == 0, kept.out
 
 
 def test_that_there_is_no_plan_is_certified(
