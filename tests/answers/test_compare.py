@@ -33,7 +33,7 @@ from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.readback.summary import summarized
-from optimizer.plan.record.fields import cents
+from optimizer.plan.record.fields import cents, difference_of_cents
 from optimizer.report.compare.compare import SHEET_COLUMNS, compare_answer, compare_csv, compare_html
 from optimizer.report.compare.sheet import compare_xlsx
 from optimizer.report.exits import exit_of
@@ -90,7 +90,10 @@ def test_the_plan_stands_first_and_says_why_a_row_may_cost_less(catalogs: Catalo
     answer = compare(Scenario.model_validate(SIMPLER), of_two_cards(catalogs), "gpu")
     plan, cheaper = answer.choices
     assert [(row.choice, row.rank) for row in answer.choices] == [("h100-sxm", 1), ("a100-40-sxm", 2)]
-    assert (plan.difference_usd, cheaper.difference_usd) == (0, (cheaper.monthly_cost_usd or 0) - plan.monthly_cost_usd)  # type: ignore[operator]
+    assert plan.monthly_cost_usd is not None
+    assert cheaper.monthly_cost_usd is not None
+    less = difference_of_cents(cheaper.monthly_cost_usd, plan.monthly_cost_usd)
+    assert (plan.difference_usd, cheaper.difference_usd) == (0, less)
     why = "which costs $523.48 more than the cheapest for being simpler"
     assert answer.summary.startswith(f"simpler by gpu: the plan is h100-sxm at $24,654.90 a month, {why}; next a100-40")
     section = next(each for each in compare_answer(answer).sections if each.title == "What complies")
@@ -330,3 +333,11 @@ def test_each_precision_is_stopped_by_its_own_reason() -> None:
         written = compare_answer(answer.model_copy(update={"by": by, "choices": rows}))
         (section,) = (each for each in written.sections if each.title.startswith("What cannot comply"))
         assert section.lines == lines
+
+
+def test_differences_are_those_of_the_figures_that_are_shown(catalogs: Catalogs) -> None:
+    """514.29814 and 587.504 are shown as 514.30 and 587.50, which are 73.20 apart."""
+    rows = compare(load_scenario("ci-gate"), catalogs, "provider").choices
+    shown = [row.model_dump(mode="json") for row in rows if row.monthly_cost_usd is not None]
+    costs = [Decimal(row["monthly_cost_usd"]) for row in shown]
+    assert [Decimal(row["difference_usd"]) for row in shown] == [cost - costs[0] for cost in costs]

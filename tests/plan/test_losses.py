@@ -19,6 +19,7 @@ from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.explanation import Alternative
+from optimizer.plan.record.fields import difference_of_cents
 from optimizer.plan.record.fleet import PeriodInstances, PlannedFleet
 from optimizer.plan.variants.by_api import by_api
 
@@ -63,7 +64,7 @@ def test_surviving_an_instance_costs_what_the_row_says(asking: Asked) -> None:
     bought, safe = proven(inquiry), proven(asking(availability="instance"))
     (row,) = availability(inquiry.for_comparison(), Clock(), bought, held_answer)
     assert (row.outcome, row.monthly_cost_usd) == ("optimal", safe.monthly_cost_usd)
-    assert row.difference_usd == safe.monthly_cost_usd - bought.monthly_cost_usd
+    assert row.difference_usd == difference_of_cents(safe.monthly_cost_usd, bought.monthly_cost_usd)
     for promised in ("instance", "region", "provider"):
         assert not list(availability(asking(availability=promised), Clock(), safe, held_answer))
     (hasty,) = availability(inquiry.for_comparison().beside_a_plan(Clock()), Clock(0.0), bought, held_answer)

@@ -16,6 +16,7 @@ from optimizer.plan.explain.comparing import compared
 from optimizer.plan.explain.unpublished import savings, unpublished
 from optimizer.plan.grounds.warnings import warnings
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.fields import difference_of_cents
 from optimizer.plan.verify.verify import verify
 
 UNPUBLISHED = CHAT | {"model": "gemma-3-27b", "min_quality": 0.9, "requests_per_second": 13}
@@ -44,7 +45,7 @@ def test_each_unpublished_precision_is_priced_as_if_it_alone_were_accepted(few: 
         alone = proven(asked(few, accepting, **lists))
         (row,) = [row for change, row in rows.items() if change.startswith(f"accepting {precision} without")]
         assert row.monthly_cost_usd == alone.monthly_cost_usd
-        assert row.difference_usd == alone.monthly_cost_usd - bought.monthly_cost_usd
+        assert row.difference_usd == difference_of_cents(alone.monthly_cost_usd, bought.monthly_cost_usd)
     assert "accepting fp8 in the KV cache without published quality" in rows
     cheaper = [row for row in rows.values() if row.difference_usd is not None and row.difference_usd < 0]
     (said,) = savings(list(rows.values()))

@@ -17,6 +17,7 @@ from optimizer.performance.candidates.periods import weekly_requests_per_second
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.costs import costs
 from optimizer.plan.readback.summary import summarized
+from optimizer.plan.record.fields import difference_of_cents
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.variants.choices import Stop
 
@@ -74,7 +75,7 @@ def row(ruler: Ruler, name: str, answer: Answer, bought: PlannedFleet | None, st
         verdict="not_admitted" if stops else "complies",
         outcome=answer.solution.outcome,
         monthly_cost_usd=cost,
-        difference_usd=None if ruler.chosen is None else cost - ruler.chosen.monthly_cost_usd,
+        difference_usd=None if ruler.chosen is None else difference_of_cents(cost, ruler.chosen.monthly_cost_usd),
         cost_per_million_tokens_usd=cost / (volume.input_tokens + volume.output_tokens) * TOKENS_PER_MILLION,
         cost_per_million_output_tokens_usd=cost / volume.output_tokens * TOKENS_PER_MILLION,
         cost_per_request_usd=cost / volume.requests,

@@ -32,7 +32,7 @@ from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFE
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Relaxation
-from optimizer.plan.record.fields import Figure, Outcome, Usd
+from optimizer.plan.record.fields import Figure, Outcome, Usd, difference_of_cents
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.variants.shortfalls import Shortfall, out_of_reach, shortfalls
 
@@ -183,7 +183,7 @@ def _compared(as_simple: Inquiry, choice: Choice, chosen: PlanShown, stands: Hel
     # of plans on it the simplest, unless only a less simple one is cheaper than the plan
     proposed = stands.least if stands.least.monthly_cost_usd < chosen.usd else stands.plan
     told = partial(_told, as_simple, choice, chosen, proposed)
-    difference = proposed.monthly_cost_usd - chosen.usd
+    difference = difference_of_cents(proposed.monthly_cost_usd, chosen.usd)
     percent = difference / chosen.usd * 100
     cost, plan = f"{choice.words()}: ${proposed.monthly_cost_usd:,.2f} a month", summarized(proposed)
     if abs(difference) <= SAME_COST:
@@ -333,7 +333,7 @@ def _told(
         optimal_summary=summarized(chosen.plan) if chosen else "",
         cheapest_usd=chosen.cheapest_usd if chosen else None,
         monthly_cost_usd=proposed.monthly_cost_usd if proposed else None,
-        difference_usd=proposed.monthly_cost_usd - chosen.usd if proposed and chosen else None,
+        difference_usd=difference_of_cents(proposed.monthly_cost_usd, chosen.usd) if proposed and chosen else None,
         deployments=list(proposed.deployments) if proposed else [],
         factors=cost_factors(beside, proposed.deployments) if beside and proposed else [],
         shortfalls=list(failed),

@@ -14,7 +14,7 @@ from optimizer.plan.question.solving import less_than, solved_for_least_cost
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Alternative
-from optimizer.plan.record.fields import CENT, Outcome
+from optimizer.plan.record.fields import CENT, Outcome, difference_of_cents
 from optimizer.plan.record.fleet import Outline, PlannedFleet
 
 NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unproven": "feasible"}
@@ -212,7 +212,7 @@ def told(
         other = outlined(answer)
     if admits_more and other.monthly_cost_usd >= chosen.monthly_cost_usd:
         other = chosen
-    difference = other.monthly_cost_usd - chosen.monthly_cost_usd
+    difference = difference_of_cents(other.monthly_cost_usd, chosen.monthly_cost_usd)
     summary = summarized(other)
     outcome: Outcome = "feasible" if at_most else found
     bounded = "at most " if outcome == "feasible" else ""

@@ -14,6 +14,11 @@ def cents(amount: Decimal) -> Decimal:
     return amount.quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 
+def difference_of_cents(amount: Decimal, other: Decimal) -> Decimal:
+    """By how much an amount is above another as readers see both, each to the cent."""
+    return cents(amount) - cents(other)
+
+
 def usd(amount: float) -> Decimal:
     """Money as it is added up."""
     return Decimal(repr(float(amount)))
