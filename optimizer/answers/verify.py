@@ -73,14 +73,16 @@ def sound_plan(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
 def _simulated_again(report: PlanReport, scenario: Scenario, catalogs: Catalogs) -> Check:
     """Whether the same requests meet what the file says: rates are written to six digits, so nearly the same."""
     shown, own = report.simulation, confirmed(scenario, catalogs, report.fleet)
-    text = f"{own.requests:,} requests simulated again meet the latencies shown within {SIMULATED_ALIKE:.0%}"
-    return Check(name="simulation", passed=shown is not None and agree(shown, own), text=text)
+    alike = shown is not None and agree(shown, own)
+    meet = "meet" if alike else "do not meet"
+    text = f"{own.requests:,} requests simulated again {meet} the latencies shown within {SIMULATED_ALIKE:.0%}"
+    return Check(name="simulation", passed=alike, text=text)
 
 
 def agree(shown: Simulation, own: Simulation) -> bool:
     """Whether two simulations of nearly the same requests say the same, near a limit one of them nothing."""
     pairs = zip(_measured(shown), _measured(own), strict=False)
-    alike = len(_measured(shown)) == len(_measured(own))
+    alike = _names(shown) == _names(own) and len(_measured(shown)) == len(_measured(own))
     alike = alike and all(math.isclose(said, found, rel_tol=SIMULATED_ALIKE) for said, found in pairs)
     return alike and follows(shown) and {shown.holds, own.holds} != {True, False}
 
@@ -107,11 +109,19 @@ def _possible_verdicts(limit: MeasuredLimit) -> set[Verdict]:
     return {verdict for verdict, is_possible in possible.items() if is_possible}
 
 
+def _names(found: Simulation) -> list[tuple[str, ...]]:
+    """Whose latencies are told, and which statistics of each."""
+    return [(item.workload, item.request_class, *item.ttft_ms, *item.tpot_ms, *item.e2e_ms) for item in found.classes]
+
+
 def _measured(found: Simulation) -> list[float]:
-    """Every limit and what was measured of it, and the shares of requests within all limits."""
+    """Every limit and what was measured of it, the shares of requests within all limits, and all latencies."""
     limits = [limit for item in found.classes for limit in item.limits]
     shares = [item.share_within_limits for item in found.classes]
-    return [figure for limit in limits for figure in (limit.limit_ms, limit.value_ms)] + shares
+    latencies = [
+        ms for item in found.classes for told in (item.ttft_ms, item.tpot_ms, item.e2e_ms) for ms in told.values()
+    ]
+    return [figure for limit in limits for figure in (limit.limit_ms, limit.value_ms)] + shares + latencies
 
 
 def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:

@@ -460,3 +460,13 @@ def test_a_simulation_concludes_what_its_own_figures_say(
 def test_shares_lie_in_their_intervals(own: Simulation) -> None:
     classes = [item.model_copy(update={"interval": (0.0, 0.5)}) for item in own.classes]
     assert not agree(own.model_copy(update={"classes": classes}), own)
+
+
+@pytest.mark.parametrize("metric", ["ttft_ms", "tpot_ms", "e2e_ms"])
+def test_every_latency_that_is_shown_is_held_against_those_simulated_again(metric: str, own: Simulation) -> None:
+    first, *others = own.classes
+    for statistic, ms in getattr(first, metric).items():
+        halved = first.model_copy(update={metric: {**getattr(first, metric), statistic: ms / 2}})
+        assert not agree(own.model_copy(update={"classes": [halved, *others]}), own)
+    renamed = first.model_copy(update={"request_class": "another"})
+    assert not agree(own.model_copy(update={"classes": [renamed, *others]}), own)
