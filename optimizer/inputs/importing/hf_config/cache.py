@@ -3,7 +3,7 @@
 from typing import Final
 
 from optimizer.inputs.importing.hf_config.attention import CompressedAttention, GroupedAttention, LatentAttention
-from optimizer.inputs.importing.hf_config.families import ModelFamily
+from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.kinds import window_field
 from optimizer.inputs.importing.hf_config.layers import Decoder, Kept

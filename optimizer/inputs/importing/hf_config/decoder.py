@@ -1,6 +1,6 @@
 """A decoder built from a configuration, layer by layer."""
 
-from optimizer.inputs.importing.hf_config.families import ModelFamily
+from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.kinds import Kind, layer_kinds, prediction_head_kinds
 from optimizer.inputs.importing.hf_config.layers import Decoder, Layer

@@ -1,76 +1,9 @@
 """Families of configurations that are understood: what a `model_type` implies without a word in its config.json."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
-from optimizer.inputs.importing.hf_config.attention import Gate, QkNorm
-
-Attention = Literal["grouped", "latent", "compressed"]
-Bias = Literal["none", "qkv", "qkv as stated", "as stated", "all"]
-Window = Literal["none", "stated", "switched", "alternating", "by layer type", "chunks"]
-Recurrent = Literal["none", "gated delta", "kimi delta", "mamba", "lightning", "convolution"]
-Indexed = Literal["none", "latent", "blocks"]
-HasExperts = Literal["no", "yes", "as stated"]
-
-
-@dataclass(frozen=True)
-class ModelFamily:
-    """What the modelling code of a `model_type` does without a word in the configuration.
-
-    Attributes:
-        attention: The form of the layers that keep a cache.
-        recurrent: The form of the layers that keep a state.
-        full_rank_deltas: Whether forget and output gates of Kimi's delta layers are whole matrices.
-        indexed: How an indexer chooses tokens: among latent ones, or in blocks.
-        bias: Which attention projections have one: none, query/key/value, all, or either where `bias_field` says so.
-        bias_field: That field.
-        mlp_bias_field: The field that gives dense networks a bias.
-        qk_norm: Norms of queries and keys; `qk_norm_field` turns them on where it is named.
-        norms: Norms as wide as the hidden state in each layer.
-        norm_bias: Whether norms have a bias beside their scale.
-        window: Where a sliding window applies: nowhere; on all layers when `sliding_window` is set; as `switched` by
-            `use_sliding_window`; on all but every n-th layer; as the layers' types say; in chunks.
-        global_every: With alternating windows and chunks, every n-th layer sees the whole context.
-        experts: Whether layers have experts: none, some, or as the configuration says.
-        searched: Whether an architecture search left each block with heads and a width of its own.
-        shared_experts: How many experts every token meets, where nothing is stated.
-        dense_beside_experts: Whether a dense network runs beside the experts of every layer.
-        gate: A gate on the output of attention; `gate_field` turns it on where it is named.
-        tied_embeddings: Where `tie_word_embeddings` is not stated.
-        kv_heads_may_be_left_out: Whether no `num_key_value_heads` means one per attention head.
-        head_dim_may_be_left_out: Whether no `head_dim` means that the heads divide the hidden state.
-        defaults: Fields that published configurations leave out, as the modelling code has them.
-    """
-
-    attention: Attention = "grouped"
-    recurrent: Recurrent = "none"
-    full_rank_deltas: bool = False
-    indexed: Indexed = "none"
-    bias: Bias = "none"
-    bias_field: str = "attention_bias"
-    mlp_bias_field: str = "mlp_bias"
-    qk_norm: QkNorm = "none"
-    qk_norm_field: str = ""
-    norms: int = 2
-    norm_bias: bool = False
-    window: Window = "none"
-    global_every: int = 0
-    sinks: Literal["none", "all", "as stated"] = "none"
-    gate: Gate = "none"
-    gate_field: str = ""
-    gated_mlp: bool = True
-    searched: bool = False
-    experts: HasExperts = "no"
-    expert_bias: bool = False
-    shared_experts: int = 0
-    shared_gate: bool = False
-    dense_beside_experts: bool = False
-    tied_embeddings: bool = False
-    kv_heads_may_be_left_out: bool = False
-    head_dim_may_be_left_out: bool = True
-    defaults: Mapping[str, object] = field(default_factory=dict)
-
+from optimizer.inputs.importing.hf_config.family import ModelFamily
 
 _DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes")
 _SPARSE_DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes", indexed="latent")

@@ -6,7 +6,7 @@ from optimizer.inputs.importing.hf_config.attention import (
     Indexer,
     LatentAttention,
 )
-from optimizer.inputs.importing.hf_config.families import ModelFamily
+from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.kinds import MixerKind, sharing_layers
 from optimizer.inputs.importing.hf_config.layers import Mixer

@@ -34,6 +34,11 @@ METHODS: Final = {
     "w4a8_mxfp4_fp8": WeightFormat("mxfp4"),
 }
 """Names of methods and algorithms whose format is plain from the name."""
+EVERY_LINEAR: Final = "Linear"
+"""What a group of compressed-tensors or ModelOpt is of where it is of every linear layer."""
+DIGITS_OF_BITS: Final = 3
+ZERO_BITS: Final = 4
+"""Of a group's zero in AWQ and GPTQ files, which store one whether or not it is used."""
 EXPERTS_ONLY: Final = ("mxfp4",)
 """Methods that convert routed experts and nothing else."""
 MIXED: Final = "mixed_precision"
@@ -82,7 +87,7 @@ def read_storage(
     if not isinstance(entry, Mapping):
         fields.refuse("quantization_config", "is not a group of fields", HINT)
         return {}
-    usual, named = _usual(fields, entry), _named(entry)
+    usual, named = _usual(fields, entry), [*_grouped(fields, entry), *_named(entry)]
     stored = {
         part: _most(_format(layer, modules[part], usual, named) for layer in _sampled(at))
         for part, at in layers.items()
@@ -107,10 +112,10 @@ def _usual(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
     method = str(
         entry.get("quant_method") or entry.get("quant_algo") or (entry.get("producer") or {}).get("name") or ""
     )
-    if method in ("awq", "gptq", "auto-round", "auto_round"):
+    if method in ("awq", "awq_marlin", "gptq", "gptq_marlin", "auto-round", "auto_round"):
         return _integers(fields, entry, method)
     groups = _groups(entry)
-    everywhere = [group for group in groups if set(group.get("targets") or ["Linear"]) == {"Linear"}]
+    everywhere = [group for group in groups if not _targets(group)]
     if everywhere and method != "fp8":
         return _of_weights(fields, everywhere[0])
     algorithm = str(entry.get("quant_algo") or method).casefold()
@@ -130,7 +135,12 @@ def _integers(fields: Fields, entry: Mapping[str, Any], method: str) -> WeightFo
     bits = entry.get("bits", entry.get("w_bit"))
     if bits not in (4, 8):
         fields.refuse("quantization_config.bits", f"{bits!r} bits of {method} are not understood", HINT)
-    return WeightFormat("int8_w8a16") if bits == 8 else WeightFormat("int4")
+    size = entry.get("group_size", entry.get("q_group_size"))
+    if bits == 8:
+        return WeightFormat("int8_w8a16")
+    if not isinstance(size, int):
+        return WeightFormat("int4")
+    return WeightFormat("int4", round(4 + (16 + ZERO_BITS) / size, DIGITS_OF_BITS) if size > 0 else 4)
 
 
 def _of_weights(fields: Fields, group: Mapping[str, Any]) -> WeightFormat:
@@ -151,17 +161,46 @@ def _of_weights(fields: Fields, group: Mapping[str, Any]) -> WeightFormat:
 
 
 def _of_quark(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
-    weight = (entry.get("global_quant_config") or {}).get("weight") or {}
+    return _quark_format(fields, "global_quant_config", entry.get("global_quant_config"))
+
+
+def _quark_format(fields: Fields, field: str, how: object) -> WeightFormat:
+    weight = (how.get("weight") if isinstance(how, Mapping) else None) or {}
+    # weights that are quantized twice are stored as the last says
+    weight = weight[-1] if isinstance(weight, list) else weight
     name = str(weight.get("dtype") or "nothing")
     found = {"fp8_e4m3": WeightFormat("fp8"), "fp4": WeightFormat("mxfp4"), "int4": WeightFormat("int4")}.get(name)
     if found is None:
-        fields.refuse("quantization_config.global_quant_config.weight.dtype", f"'{name}' is not understood", HINT)
+        fields.refuse(f"quantization_config.{field}.weight.dtype", f"'{name}' is not understood", HINT)
     return found or SIXTEEN_BIT["bfloat16"]
 
 
 def _groups(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     groups = entry.get("config_groups") or {}
     return [group for group in groups.values() if isinstance(group, Mapping)] if isinstance(groups, Mapping) else []
+
+
+def _targets(group: Mapping[str, Any]) -> list[str]:
+    """The modules that a group is of; none where it is of every linear layer."""
+    targets = [str(each) for each in group.get("targets") or ()]
+    return [] if EVERY_LINEAR in targets else targets
+
+
+def _grouped(fields: Fields, entry: Mapping[str, Any]) -> list[tuple[str, WeightFormat]]:
+    """Modules with a format of their own by the entry's groups: compressed-tensors' targets, Quark's layers."""
+    found = []
+    for group in _groups(entry):
+        targets = _targets(group)
+        for target in targets:
+            # a class of layers: nobody but the modelling code knows which they are
+            if target[:1].isupper():
+                fields.refuse("quantization_config.config_groups", f"target {target!r} is not understood", HINT)
+        how = _of_weights(fields, group) if targets else SIXTEEN_BIT["bfloat16"]
+        found += [(target, how) for target in targets]
+    layers = entry.get("layer_quant_config")
+    for module, how in layers.items() if isinstance(layers, Mapping) else ():
+        found.append((str(module), _quark_format(fields, "layer_quant_config", how)))
+    return found
 
 
 def _named(entry: Mapping[str, Any]) -> list[tuple[str, WeightFormat]]:
@@ -188,7 +227,7 @@ def _format(
 
 
 def _names(pattern: str, paths: Iterable[str]) -> bool:
-    """Whether a pattern (a module, a wildcard, `re:` and an expression) names any of these modules.
+    """Whether a pattern (a module or what all of its names share, a wildcard, `re:` and an expression) names any.
 
     Raises:
         ValueError: the expression is none, or might never end: a repetition of what repeats itself.
@@ -198,7 +237,8 @@ def _names(pattern: str, paths: Iterable[str]) -> bool:
             raise ValueError(f"{pattern} repeats a repetition")
         return any(re.match(pattern[3:], f"model.{path}") for path in paths)
     below = ABOVE_LAYERS.sub("", pattern)
-    return any(fnmatchcase(path, below) or path.startswith(f"{below}.") for path in paths)
+    within = f".{below.strip('.')}."
+    return any(fnmatchcase(path, below) or within in f".{path}." for path in paths)
 
 
 def _sampled(layers: Sequence[int]) -> Sequence[int]:

@@ -4,14 +4,20 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from optimizer.inputs.importing.hf_config.families import ModelFamily
+from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.layers import Decoder
-from optimizer.inputs.importing.hf_config.storage import BESIDE_DENSE, MODULES, Part, WeightFormat, read_storage
+from optimizer.inputs.importing.hf_config.storage import (
+    BESIDE_DENSE,
+    DIGITS_OF_BITS,
+    MODULES,
+    Part,
+    WeightFormat,
+    read_storage,
+)
 
 SIXTEEN: Final = ("bf16", "fp16")
-DIGITS_OF_BITS: Final = 3
 
 
 def stored_columns(

@@ -1,0 +1,76 @@
+"""Quantization entries as published checkpoints have them: groups by module, groups of any size, modules left out."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.importing.hf_config.row import Naming, model_of_config
+
+LLAMA_70B: dict[str, Any] = {
+    **{"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80},
+    **{"num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 128256},
+    **{"max_position_embeddings": 131072, "torch_dtype": "bfloat16", "tie_word_embeddings": False},
+}
+ATTENTION = 8192 * (8192 + 1024 + 1024 + 8192)
+NETWORK = 3 * 8192 * 28672
+
+
+def read(folder: Path, catalogs: Catalogs, entry: dict[str, Any]) -> Model:
+    (folder / "config.json").write_text(json.dumps(LLAMA_70B | {"quantization_config": entry}), encoding="utf-8")
+    bits = {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()}
+    return model_of_config(folder, Naming("m", "me/m", "none", "s", date(2026, 11, 27)), bits).model
+
+
+def mean(attention_bits: float, network_bits: float) -> float:
+    return (ATTENTION * attention_bits + NETWORK * network_bits) / (ATTENTION + NETWORK)
+
+
+def group(targets: list[str], kind: str, bits: int, size: int | None) -> dict[str, Any]:
+    return {"targets": targets, "weights": {"type": kind, "num_bits": bits, "group_size": size, "symmetric": True}}
+
+
+def compressed(*groups: dict[str, Any]) -> dict[str, Any]:
+    named = {f"group_{number}": each for number, each in enumerate(groups)}
+    return {"quant_method": "compressed-tensors", "config_groups": named, "ignore": ["lm_head"]}
+
+
+QUARK = {
+    "quant_method": "quark",
+    "global_quant_config": {"weight": {"dtype": "fp4"}},
+    "layer_quant_config": {"*self_attn*": {"weight": {"dtype": "fp8_e4m3"}}},
+}
+LEFT_OUT = {"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["self_attn"]}
+READ: dict[str, tuple[dict[str, Any], str, float | None]] = {
+    "groups by expression": (
+        compressed(group(["re:.*self_attn.*"], "float", 8, None), group(["re:.*mlp.*"], "float", 4, 16)),
+        "fp4",
+        mean(8.002, 4.5),
+    ),
+    "one group by expression": (compressed(group(["re:.*_proj$"], "int", 4, 128)), "int4", 4.125),
+    "groups of 32": ({"quant_method": "gptq", "bits": 4, "group_size": 32}, "int4", 4.625),
+    "groups of 64": ({"quant_method": "awq", "bits": 4, "group_size": 64}, "int4", 4.312),
+    "groups of 128": ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4", None),
+    "groups of a whole column": ({"quant_method": "gptq", "bits": 4, "group_size": -1}, "int4", 4),
+    "attention left out by its name alone": (LEFT_OUT, "int4", mean(16, 4.156)),
+    "layers with a format of their own": (QUARK, "mxfp4", mean(8.002, 4.25)),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_every_part_takes_the_bits_that_the_entry_says(case: str, tmp_path: Path, catalogs: Catalogs) -> None:
+    entry, precision, body_bits = READ[case]
+    model = read(tmp_path, catalogs, entry)
+    assert model.native_precision == precision
+    assert model.native_body_weight_bits == (body_bits and pytest.approx(body_bits, abs=2e-3))
+
+
+def test_a_group_of_something_unknown_is_refused(tmp_path: Path, catalogs: Catalogs) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, catalogs, compressed(group(["MyMLP"], "int", 4, 128)))
+    assert "target 'MyMLP' is not understood" in str(caught.value)
