@@ -9,8 +9,9 @@ from typing import Any, Final
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.files import read_json
 
-TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
-"""Where a multimodal model's configuration describes the part that reads and writes text."""
+TEXT_PARTS: Final = ("thinker_config", "text_config", "llm_config", "language_config")
+"""Where a multimodal model's configuration describes the part that reads and writes text, or what that stands in."""
+DTYPES: Final = ("dtype", "torch_dtype")
 MECHANISMS: Final = (
     *("index_topk", "sparse_attention_config", "compress_ratios", "kv_lora_rank", "num_kv_shared_layers"),
     *("linear_num_key_heads", "linear_attn_config", "attn_type_list", "full_attention_interval"),
@@ -23,6 +24,10 @@ MECHANISMS: Final = (
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
+BY_LAYER: Final = frozenset(
+    {"intermediate_size", "moe_intermediate_size", "moe_topk", "num_shared_expert", "num_experts"}
+)
+"""Fields that some families state for every layer on its own. A list of one and the same number is that number."""
 SHOWN_KINDS: Final = 4
 MOST: Final = 10**9
 """Of whatever a configuration counts: no vocabulary, width or context has more."""
@@ -43,6 +48,8 @@ class Fields:
     seen: set[str] = field(default_factory=set)
     defaults: Mapping[str, object] = field(default_factory=dict)
     """What the modelling code takes for fields that are left out."""
+    nested: bool = False
+    """Whether the text part stands within another's configuration, where defaults are left out when it is written."""
 
     def get(self, *names: str) -> Any:
         """The first of these fields that is stated and not null, else the first that has a default."""
@@ -53,6 +60,7 @@ class Fields:
     def count(self, *names: str, least: int = 1, missing: int | None = None) -> int:
         """A whole number under any of these names; `missing` stands for null where that has a meaning."""
         value, most = self.get(*names), MOST_LAYERS if names[0] in LAYERS else MOST
+        value = _same_everywhere(value) if BY_LAYER.intersection(names) else value
         if value is None and missing is not None:
             return missing
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -112,6 +120,12 @@ class Fields:
             raise InputError(self.findings)
 
 
+def _same_everywhere(value: Any) -> Any:
+    """The number that a list states for every layer, where it is one and the same; else what was stated."""
+    alike = isinstance(value, list) and value and all(each == value[0] for each in value)
+    return value[0] if alike else value
+
+
 def _cut(value: object) -> str:
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
@@ -138,7 +152,23 @@ def load_json(file: Path) -> dict[str, Any]:
 
 def text_fields(file: Path, content: dict[str, Any]) -> Fields:
     """The fields of the part that reads and writes text."""
-    part: object = next((content[name] for name in TEXT_PARTS if name in content), {})
-    if not isinstance(part, dict):
+    merged, part = content, _text_part(file, content)
+    while part is not None:
+        merged = {**merged, **part}
+        part = _text_part(file, part)
+    # the file's own precision is that of the whole; a part's is what it was made from
+    dtypes = {name: content.get(name) for name in DTYPES} if any(content.get(name) for name in DTYPES) else {}
+    return Fields(str(file), {**merged, **dtypes}, nested=merged is not content)
+
+
+def beside_text(content: dict[str, Any]) -> dict[str, Any]:
+    """The configuration that encoders of images and sound stand in, beside the text part."""
+    outer = content.get(TEXT_PARTS[0])
+    return outer if isinstance(outer, dict) else content
+
+
+def _text_part(file: Path, content: Mapping[str, Any]) -> dict[str, Any] | None:
+    part = next((content[name] for name in TEXT_PARTS if name in content), None)
+    if part is not None and not isinstance(part, dict):
         raise InputError([Finding(str(file), 1, "", "is not a model's configuration")])
-    return Fields(str(file), {**content, **part})
+    return part

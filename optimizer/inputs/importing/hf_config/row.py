@@ -14,10 +14,12 @@ from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.importing.hf_config.cache import cache_columns
 from optimizer.inputs.importing.hf_config.decoder import read_decoder
 from optimizer.inputs.importing.hf_config.falcon import FALCON, falcon_family
-from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES, ModelFamily
+from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES
+from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
-from optimizer.inputs.importing.hf_config.fields import Fields, load_json, text_fields
+from optimizer.inputs.importing.hf_config.fields import Fields, beside_text, load_json, text_fields
 from optimizer.inputs.importing.hf_config.layers import Decoder
+from optimizer.inputs.importing.hf_config.nested import NESTED_DEFAULTS
 from optimizer.inputs.importing.hf_config.networks import DENSE_WIDTHS, experts_of
 from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
 from optimizer.inputs.importing.hf_config.stored import stored_columns
@@ -93,7 +95,7 @@ def _described(
     experts = experts_of(fields, family)
     width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else 1)
     stored = _stored(fields, family, decoder, file, naming.precision, weight_bits)
-    vision, uncounted = vision_params(whole, decoder.hidden)
+    vision, uncounted = vision_params(beside_text(whole), decoder.hidden)
     fields.refuse_unread()
     fields.check()
     return Model.model_validate(
@@ -116,13 +118,16 @@ def family_of(fields: Fields) -> ModelFamily:
         InputError: nobody knows it.
     """
     name = fields.get("model_type")
-    known = FAMILIES.get(ALSO_CALLED.get(name, name)) if isinstance(name, str) else None
+    kind = ALSO_CALLED.get(name, name) if isinstance(name, str) else ""
+    known = FAMILIES.get(kind)
     if known is None:
         fields.refuse("model_type", f"{name!r} is not understood", f"known: {', '.join(FAMILIES)}")
         fields.check()
         raise AssertionError
     family = falcon_family(fields, known) if name == FALCON else known
-    fields.defaults = family.defaults
+    # what is stated as null stays without a value, as it does where the class is asked
+    left_out = NESTED_DEFAULTS.get(kind, {}) if fields.nested else {}
+    fields.defaults = {name: v for name, v in left_out.items() if name not in fields.content} | dict(family.defaults)
     return family
 
 

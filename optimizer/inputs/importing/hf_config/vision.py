@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from optimizer.inputs.importing.hf_config.fields import MOST
+from optimizer.inputs.importing.hf_config.nested import NESTED_VISION_DEFAULTS
 
 PATCH_CHANNELS: Final = 3
 GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
@@ -22,7 +23,7 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[
     vision = whole.get("vision_config")
     if not isinstance(vision, Mapping):
         return 0, notes
-    number = _Numbers(vision)
+    number = _Numbers({**NESTED_VISION_DEFAULTS.get(str(vision.get("model_type")), {}), **vision})
     width = number("hidden_size", "vt_hidden_size", "width")
     depth = number("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers")
     wide = number("intermediate_size", "vt_intermediate_size") or 4 * width
