@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from optimizer.inputs.importing.hf_config.layers import BYTES_PER_16_BIT, Kept
+from optimizer.inputs.importing.hf_config.layers import BYTES_PER_16_BIT, Kept, Mixer
 
 Gate = Literal["none", "per head", "per element"]
 QkNorm = Literal["none", "head", "width"]
@@ -91,6 +91,22 @@ class GroupedAttention:
             return Kept(window_token=token)
         kept = Kept(token=token, sparse_token=token if self.sparse else 0.0)
         return kept + self.indexer.kept() if self.indexer else kept
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Attention and a mixer with a state, both of the same hidden state. Source: `falcon_h1` in transformers 5.24.0."""
+
+    attention: GroupedAttention
+    recurrent: Mixer
+
+    def params(self, hidden: int) -> int:
+        """Those of both."""
+        return self.attention.params(hidden) + self.recurrent.params(hidden)
+
+    def kept(self) -> Kept:
+        """What both keep."""
+        return self.attention.kept() + self.recurrent.kept()
 
 
 @dataclass(frozen=True)

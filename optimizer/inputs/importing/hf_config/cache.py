@@ -2,7 +2,12 @@
 
 from typing import Final
 
-from optimizer.inputs.importing.hf_config.attention import CompressedAttention, GroupedAttention, LatentAttention
+from optimizer.inputs.importing.hf_config.attention import (
+    CompressedAttention,
+    GroupedAttention,
+    LatentAttention,
+    SideBySide,
+)
 from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.kinds import window_field
@@ -13,6 +18,7 @@ HYBRIDS: Final = {
     "gated delta": "hybrid-gated-deltanet",
     "kimi delta": "hybrid-kda-mla",
     "mamba": "hybrid-mamba2",
+    "mamba 1": "hybrid-mamba",
     "lightning": "hybrid-lightning",
     "convolution": "hybrid-convolution",
 }
@@ -62,7 +68,8 @@ def _sparse_tokens(fields: Fields, family: ModelFamily) -> int:
 
 def _heads(decoder: Decoder) -> dict[str, object]:
     """Heads of the attention that most layers have; those of the layers that see all, where they differ."""
-    found = [layer.mixer for layer in decoder.layers]
+    mixers = [layer.mixer for layer in decoder.layers]
+    found = [mixer.attention if isinstance(mixer, SideBySide) else mixer for mixer in mixers]
     grouped = [mixer for mixer in found if isinstance(mixer, GroupedAttention)]
     for mixer in found:
         if isinstance(mixer, LatentAttention):

@@ -18,18 +18,26 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
     layers = tuple(_layer(fields, family, kind, at) for at, kind in enumerate([*kinds, *heads]))
     per_layer_inputs = _per_layer_inputs(fields, len(kinds))
     hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)
+    if fields.count("word_embed_proj_dim", missing=hidden) != hidden:
+        fields.refuse("word_embed_proj_dim", f"an embedding narrower than {hidden} is not understood")
+    positions = 0
+    if family.absolute_positions is not None:
+        positions = fields.count("max_position_embeddings") + family.absolute_positions
+    head_bias = bool(family.head_bias_field) and fields.flag(family.head_bias_field, missing=False)
     return Decoder(
         hidden=hidden,
         vocab=fields.count("vocab_size"),
         tied_embeddings=fields.flag("tie_word_embeddings", missing=family.tied_embeddings),
         layers=layers[: len(kinds)],
         prediction_heads=layers[len(kinds) :],
-        # the bias of the last norm; all residual streams into one; the hidden state into every layer's own input
+        # the bias of the last norm; that of the head; all residual streams into one; the hidden state into every
+        # layer's own input
         other_params=hidden * family.norm_bias
+        + fields.count("vocab_size") * head_bias
         + streams * (streams * hidden + 1)
         + bool(streams)
         + hidden * per_layer_inputs,
-        lookup_params=fields.count("vocab_size_per_layer_input", missing=0) * per_layer_inputs,
+        lookup_params=fields.count("vocab_size_per_layer_input", missing=0) * per_layer_inputs + positions * hidden,
     )
 
 
@@ -38,8 +46,9 @@ def _per_layer_inputs(fields: Fields, layers: int) -> int:
     return layers * fields.count("hidden_size_per_layer_input", least=0, missing=0)
 
 
-def _layer(fields: Fields, family: ModelFamily, kind: Kind, at: int) -> Layer:
+def _layer(whole: Fields, family: ModelFamily, kind: Kind, at: int) -> Layer:
     mixer, feed_forward = kind
+    fields = whole.of_layer(at)
     hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)
     gate = fields.count("hidden_size_per_layer_input", least=0, missing=0)
     # mixing of residual streams before mixer and network; a gate, a projection and a norm of the layer's own input

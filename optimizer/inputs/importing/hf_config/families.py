@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from optimizer.inputs.importing.hf_config.family import ModelFamily
+from optimizer.inputs.importing.hf_config.own_words import OWN_WORDS
 
 _DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes")
 _SPARSE_DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes", indexed="latent")
@@ -37,6 +38,14 @@ _COHERE: Final = ModelFamily(
     tied_embeddings=True,
     kv_heads_may_be_left_out=True,
 )
+_BAILING: Final = ModelFamily(
+    bias="qkv as stated",
+    bias_field="use_qkv_bias",
+    mlp_bias_field="use_bias",
+    qk_norm="head",
+    qk_norm_field="use_qk_norm",
+    experts="yes",
+)
 _LLAMA: Final = ModelFamily(bias="as stated", kv_heads_may_be_left_out=True)
 _MISTRAL: Final = ModelFamily(window="stated")
 _QWEN2: Final = ModelFamily(bias="qkv", window="switched")
@@ -48,7 +57,14 @@ _STEP: Final = ModelFamily(
     defaults={"first_k_dense_replace": 3},
 )
 
+_GRANITE_MOE: Final = ModelFamily(bias="as stated", experts="as stated")
+_MAMBA_WORDS: Final = {
+    **{"mamba_num_heads": "mamba_n_heads", "mamba_head_dim": "mamba_d_head", "n_groups": "mamba_n_groups"},
+    **{"ssm_state_size": "mamba_d_state", "conv_kernel": "mamba_d_conv", "use_conv_bias": "mamba_conv_bias"},
+}
+
 FAMILIES: Final[dict[str, ModelFamily]] = {
+    **OWN_WORDS,
     "afmoe": ModelFamily(
         qk_norm="head",
         norms=4,
@@ -57,13 +73,21 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         experts="yes",
         head_dim_may_be_left_out=False,
     ),
+    "apertus": ModelFamily(bias="as stated", qk_norm="head", gated_mlp=False),
     "arcee": ModelFamily(bias="as stated", gated_mlp=False),
     "axk1": ModelFamily(attention="latent", norms=3, experts="yes"),
     "bailing_hybrid": ModelFamily(
         attention="latent", recurrent="kimi delta", full_rank_deltas=True, gate="per head", experts="yes"
     ),
+    "bailing_moe": _BAILING,
+    "bailing_moe_v2": _BAILING,
+    "baichuan": _LLAMA,
+    "bamba": ModelFamily(recurrent="mamba", bias="as stated", renamed=_MAMBA_WORDS),
     "cohere": _COHERE,
     "cohere2": replace(_COHERE, qk_norm="none", window="alternating", global_every=4),
+    "cohere2_moe": replace(_COHERE, qk_norm="none", window="by layer type", experts="yes"),
+    "cwm": ModelFamily(window="by layer type"),
+    "deepseek": ModelFamily(bias="as stated", experts="yes", kv_heads_may_be_left_out=True),
     "glm5_next_text": ModelFamily(attention="latent", recurrent="kimi delta", indexed="latent", experts="yes"),
     "deepseek_v2": _DEEPSEEK,
     "deepseek_v3": _DEEPSEEK,
@@ -71,6 +95,8 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "deepseek_v4": ModelFamily(attention="compressed", experts="yes", head_dim_may_be_left_out=False),
     "dots1": ModelFamily(bias="as stated", qk_norm="head", experts="yes"),
     "ernie4_5": ModelFamily(),
+    "ernie4_5_moe": ModelFamily(bias="as stated", bias_field="use_bias", mlp_bias_field="use_bias", experts="yes"),
+    "exaone_moe": ModelFamily(qk_norm="head", window="by layer type", experts="yes"),
     "exaone4": ModelFamily(qk_norm="head", window="by layer type"),
     "falcon": ModelFamily(
         bias="as stated",
@@ -81,6 +107,8 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         tied_embeddings=True,
         defaults={"max_position_embeddings": 2048},
     ),
+    "falcon_h1": ModelFamily(recurrent="mamba", state_beside_attention=True, bias="as stated", renamed=_MAMBA_WORDS),
+    "flex_olmo": ModelFamily(bias="as stated", qk_norm="width", experts="yes"),
     "gemma": ModelFamily(tied_embeddings=True, head_dim_may_be_left_out=False),
     "gemma2": ModelFamily(
         norms=4, window="alternating", global_every=2, tied_embeddings=True, head_dim_may_be_left_out=False
@@ -95,7 +123,10 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         dense_beside_experts=True,
         tied_embeddings=True,
         head_dim_may_be_left_out=False,
+        defaults={"global_head_dim": 512},
     ),
+    "glm": ModelFamily(bias="qkv as stated", defaults={"attention_bias": True}),
+    "glm4": ModelFamily(bias="qkv as stated", norms=4, defaults={"attention_bias": True}),
     "glm4_moe": ModelFamily(
         bias="qkv as stated",
         qk_norm="head",
@@ -114,10 +145,25 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_may_be_left_out=False,
     ),
     "granite": ModelFamily(bias="as stated"),
+    "granitemoe": _GRANITE_MOE,
+    "granitemoehybrid": replace(_GRANITE_MOE, recurrent="mamba", renamed=_MAMBA_WORDS),
+    "granitemoeshared": _GRANITE_MOE,
+    "hunyuan_v1_dense": ModelFamily(bias="as stated", qk_norm="head"),
+    "hunyuan_v1_moe": ModelFamily(bias="as stated", qk_norm="head", experts="yes"),
     "hy_v3": ModelFamily(bias="as stated", qk_norm="head", experts="yes"),
+    "internlm2": replace(_LLAMA, bias_field="bias"),
+    "internlm3": ModelFamily(bias="qkv as stated", bias_field="qkv_bias", mlp_bias_field="bias"),
     "iquestcoder": _LLAMA,
+    "jamba": ModelFamily(recurrent="mamba 1", experts="as stated"),
     "kimi_k2": _DEEPSEEK,
     "kimi_linear": ModelFamily(attention="latent", recurrent="kimi delta", experts="yes"),
+    "lfm2": ModelFamily(
+        qk_norm="head",
+        recurrent="convolution",
+        tied_embeddings=True,
+        renamed={"intermediate_size": "block_ff_dim"},
+        defaults={"block_auto_adjust_ff_dim": True, "block_multiple_of": 256},
+    ),
     "lfm2_moe": ModelFamily(qk_norm="head", recurrent="convolution", experts="yes", tied_embeddings=True),
     "llama": _LLAMA,
     "llama4_text": ModelFamily(
@@ -149,11 +195,16 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "mistral_large4_text": _SPARSE_DEEPSEEK,
     "mixtral": ModelFamily(window="stated", experts="yes"),
     "nemotron-nas": ModelFamily(bias="as stated", searched=True),
-    "nemotron_h": ModelFamily(recurrent="mamba", norms=1, gated_mlp=False, experts="as stated"),
+    "nemotron": ModelFamily(bias="as stated", norm_bias=True, gated_mlp=False),
+    "nemotron_h": ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated"),
+    "olmo": ModelFamily(bias="as stated", norms=0, kv_heads_may_be_left_out=True),
     "olmo2": ModelFamily(bias="as stated", qk_norm="width"),
     "olmo3": ModelFamily(bias="as stated", qk_norm="width", window="by layer type"),
     "olmoe": ModelFamily(bias="as stated", qk_norm="width", experts="yes"),
     "phi3": _MISTRAL,
+    "phimoe": ModelFamily(
+        bias="as stated", norm_bias=True, window="stated", experts="yes", head_bias_field="lm_head_bias"
+    ),
     "qwen2": _QWEN2,
     "qwen2_moe": ModelFamily(bias="qkv", window="switched", experts="yes", shared_gate=True),
     "qwen3": _QWEN3,
@@ -161,9 +212,11 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "qwen3_5_text": _QWEN3_NEXT,
     "qwen3_moe": _QWEN3_MOE,
     "qwen3_next": _QWEN3_NEXT,
+    "sarvam_moe": ModelFamily(bias="as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "seed_oss": ModelFamily(bias="as stated"),
     "smollm3": _LLAMA,
     "solar_open": ModelFamily(bias="as stated", experts="yes"),
+    "stablelm": ModelFamily(bias="qkv as stated", bias_field="use_qkv_bias", norm_bias=True),
     "starcoder2": ModelFamily(
         bias="as stated",
         bias_field="use_bias",
@@ -185,6 +238,8 @@ ALSO_CALLED: Final = {
     "kimi_k3": "kimi_linear",
     "gemma3": "gemma3_text",
     "gemma4": "gemma4_text",
+    "glm4v_moe_text": "glm4_moe",
+    "glm4v_text": "glm4",
     "glm5_next": "glm5_next_text",
     "llama4": "llama4_text",
     "minimax_m3_vl_text": "minimax_m3",

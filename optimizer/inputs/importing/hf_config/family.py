@@ -9,7 +9,7 @@ from optimizer.inputs.importing.hf_config.attention import Gate, QkNorm
 Attention = Literal["grouped", "latent", "compressed"]
 Bias = Literal["none", "qkv", "qkv as stated", "as stated", "all"]
 Window = Literal["none", "stated", "switched", "alternating", "by layer type", "chunks"]
-Recurrent = Literal["none", "gated delta", "kimi delta", "mamba", "lightning", "convolution"]
+Recurrent = Literal["none", "gated delta", "kimi delta", "mamba", "mamba 1", "lightning", "convolution"]
 Indexed = Literal["none", "latent", "blocks"]
 HasExperts = Literal["no", "yes", "as stated"]
 
@@ -21,6 +21,8 @@ class ModelFamily:
     Attributes:
         attention: The form of the layers that keep a cache.
         recurrent: The form of the layers that keep a state.
+        state_beside_attention: Whether every layer has both side by side.
+        blocks: Whether a layer is a mixer or a network, as a list of blocks says, not both.
         full_rank_deltas: Whether forget and output gates of Kimi's delta layers are whole matrices.
         indexed: How an indexer chooses tokens: among latent ones, or in blocks.
         bias: Which attention projections have one: none, query/key/value, all, or either where `bias_field` says so.
@@ -41,14 +43,17 @@ class ModelFamily:
         kv_heads_may_be_left_out: Whether no `num_key_value_heads` means one per attention head.
         head_dim_may_be_left_out: Whether no `head_dim` means that the heads divide the hidden state.
         defaults: Fields that published configurations leave out, as the modelling code has them.
-        renamed: What a configuration of this family calls a field; a dot leads into a group.
+        renamed: What else a configuration of this family calls a field; a dot leads into a group.
         absolute_positions: Rows of a table of learned positions beside those of the context; None without a table.
         head_bias_field: The field that gives the output head a bias.
         widening: How many times the hidden width a network has, where no width is stated; 0 where it must be.
+        stated_width_of: How many networks the stated width is of.
     """
 
     attention: Attention = "grouped"
     recurrent: Recurrent = "none"
+    state_beside_attention: bool = False
+    blocks: bool = False
     full_rank_deltas: bool = False
     indexed: Indexed = "none"
     bias: Bias = "none"
@@ -78,3 +83,4 @@ class ModelFamily:
     absolute_positions: int | None = None
     head_bias_field: str = ""
     widening: int = 0
+    stated_width_of: int = 1

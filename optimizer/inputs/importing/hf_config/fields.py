@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +11,9 @@ from optimizer.base.files import read_json
 
 TEXT_PARTS: Final = ("thinker_config", "text_config", "llm_config", "language_config")
 """Where a multimodal model's configuration describes the part that reads and writes text, or what that stands in."""
+TIED: Final = "tie_word_embeddings"
+EITHER_TIES: Final = ("fast_vlm", "glm4v", "llava", "minimax_m3_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl")
+"""Beginnings of the `model_type` of wholes whose embedding is tied where either part says so."""
 DTYPES: Final = ("dtype", "torch_dtype")
 MECHANISMS: Final = (
     *("index_topk", "sparse_attention_config", "compress_ratios", "kv_lora_rank", "num_kv_shared_layers"),
@@ -20,7 +23,7 @@ MECHANISMS: Final = (
     *("moe_latent_size", "routed_expert_hidden_size", "n_routed_experts", "num_local_experts", "num_experts"),
     *("moe_num_experts", "zero_expert_num", "hc_mult", "swa_num_key_value_heads", "num_global_key_value_heads"),
     *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio", "block_auto_adjust_ff_dim"),
-    *("num_attention_heads_per_layer", "kv_pooling_size", "cla_share_factor", "use_cla"),
+    *("num_attention_heads_per_layer", "kv_pooling_size", "use_cla", "per_layer_config"),
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
@@ -31,6 +34,13 @@ BY_LAYER: Final = frozenset(
 SHOWN_KINDS: Final = 4
 MOST: Final = 10**9
 """Of whatever a configuration counts: no vocabulary, width or context has more."""
+LAYERS_OF_THEIR_OWN: Final = "per_layer_config"
+OF_A_KIND: Final = {
+    "head_dim": ("global_head_dim", "swa_head_dim"),
+    "num_key_value_heads": ("num_global_key_value_heads", "swa_num_key_value_heads"),
+    "num_attention_heads": ("swa_num_attention_heads",),
+}
+"""What a field is called where it is that of one kind of layers."""
 LAYERS: Final = ("num_hidden_layers", "num_nextn_predict_layers")
 MOST_LAYERS: Final = 10_000
 """Each is written out, one by one."""
@@ -48,14 +58,17 @@ class Fields:
     seen: set[str] = field(default_factory=set)
     defaults: Mapping[str, object] = field(default_factory=dict)
     """What the modelling code takes for fields that are left out."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """What else this family calls a field; a dot leads into a group of fields."""
     nested: bool = False
     """Whether the text part stands within another's configuration, where defaults are left out when it is written."""
 
     def get(self, *names: str) -> Any:
         """The first of these fields that is stated and not null, else the first that has a default."""
-        self.seen.update(names)
-        stated = (each[name] for each in (self.content, self.defaults) for name in names if each.get(name) is not None)
-        return next(stated, None)
+        names = self._also(names)
+        self.seen.update(name.partition(".")[0] for name in names)
+        found = (_within(each, name) for each in (self.content, self.defaults) for name in names)
+        return next((value for value in found if value is not None), None)
 
     def count(self, *names: str, least: int = 1, missing: int | None = None) -> int:
         """A whole number under any of these names; `missing` stands for null where that has a meaning."""
@@ -65,7 +78,8 @@ class Fields:
             return missing
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             shown = "is missing" if value is None else f"{_cut(value)} is not a whole number from {least} to {most:,}"
-            others = f"elsewhere called {', '.join(names[1:])}" if value is None and names[1:] else ""
+            called = self._also(names)[1:]
+            others = f"elsewhere called {', '.join(called)}" if value is None and called else ""
             self.refuse(self.stated(*names), shown, others)
             return max(least, 1)
         return value
@@ -94,9 +108,30 @@ class Fields:
             self.refuse(name, "is not a group of fields")
         return Fields(self.file, value if isinstance(value, dict) else {}, self.findings)
 
+    def of_layer(self, layer: int) -> "Fields":
+        """The fields as they are in one layer, where `per_layer_config` says that it differs. Problems join these.
+
+        Source: `HeterogeneousConfigMixin` of Hugging Face transformers 5.24.0.
+        """
+        layers = self.get(LAYERS_OF_THEIR_OWN)
+        if layers is None:
+            return self
+        entries = layers.items() if isinstance(layers, dict) else enumerate(layers)
+        own = next((entry for at, entry in entries if int(at) == layer), None) or {}
+        if own.get("skip"):
+            self.refuse(LAYERS_OF_THEIR_OWN, f"layer {layer} skips {own['skip']}, which is not understood")
+        # what a kind of layers has on its own stands back behind what this layer has
+        own = {**{of_kind: own[name] for name in own for of_kind in OF_A_KIND.get(name, ())}, **own}
+        return replace(self, content={**self.content, **own})
+
     def stated(self, *names: str) -> str:
         """Which of these names the configuration uses; the first where it uses none."""
-        return next((name for name in names if self.content.get(name) is not None), names[0])
+        also = self._also(names)
+        return next((name for name in also if _within(self.content, name) is not None), names[0])
+
+    def _also(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """These names, each with what this family calls it."""
+        return tuple(each for name in names for each in (name, self.renamed.get(name)) if each)
 
     def told(self) -> dict[str, str]:
         """What was read of the configuration: each field that it states and that somebody asked for, in short."""
@@ -111,13 +146,24 @@ class Fields:
     def refuse_unread(self) -> None:
         """Refuses every stated mechanism that nobody asked for."""
         for name in MECHANISMS:
-            if name not in self.seen and self.content.get(name):
+            value = self.content.get(name)
+            # one expert, one stream or every layer is what a model without the mechanism has
+            if name not in self.seen and value and (value is True or value != 1):
                 self.refuse(name, "is not understood in a model of this kind", "write the row into models.csv by hand")
 
     def check(self) -> None:
         """Raises InputError with every problem so far."""
         if self.findings:
             raise InputError(self.findings)
+
+
+def _within(content: Mapping[str, object], name: str) -> Any:
+    """What a field says, or a field of a group where a dot leads there."""
+    group, _, inner = name.partition(".")
+    value = content.get(group)
+    if not inner:
+        return value
+    return value.get(inner) if isinstance(value, Mapping) else None
 
 
 def _same_everywhere(value: Any) -> Any:
@@ -158,7 +204,19 @@ def text_fields(file: Path, content: dict[str, Any]) -> Fields:
         part = _text_part(file, part)
     # the file's own precision is that of the whole; a part's is what it was made from
     dtypes = {name: content.get(name) for name in DTYPES} if any(content.get(name) for name in DTYPES) else {}
-    return Fields(str(file), {**merged, **dtypes}, nested=merged is not content)
+    return Fields(str(file), {**merged, **dtypes, **_tied(content)}, nested=merged is not content)
+
+
+def _tied(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether the head is the embedding, where a whole says it beside its text part: head and word are the whole's.
+
+    Source: `get_expanded_tied_weights_keys` of Hugging Face transformers 5.24.0, and the classes that take either word.
+    """
+    text, stated = content.get("text_config"), content.get(TIED)
+    if not isinstance(text, dict) or not isinstance(stated, bool):
+        return {}
+    either = str(content.get("model_type")).startswith(EITHER_TIES)
+    return {TIED: stated or (either and text.get(TIED) is True)}
 
 
 def beside_text(content: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ MIXER_NAMES: Final[dict[str, MixerKind]] = {
     "chunked_attention": "window",
     "linear_attention": "state",
     "conv": "state",
+    "mamba": "state",
 }
 """Entries of `layer_types`."""
 BLOCKS: Final[dict[str, Kind]] = {
@@ -34,12 +35,17 @@ BLOCKS: Final[dict[str, Kind]] = {
     "moe": ("none", "experts"),
 }
 """Letters of `hybrid_override_pattern` and entries of `layers_block_type`: one block is a mixer or a network."""
+EVERY_WHICH: Final = (
+    *("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"),
+    "expert_layer_period",
+)
+"""Names of the step from one layer of experts to the next."""
 EXPERT_LAYERS: Final = ("sparse", "moe", "hash_moe")
 
 
 def layer_kinds(fields: Fields, family: ModelFamily) -> list[Kind]:
     """The kind of each layer."""
-    blocks = _blocks(fields, "layers_block_type", "hybrid_override_pattern") if family.recurrent == "mamba" else None
+    blocks = _blocks(fields, "layers_block_type", "hybrid_override_pattern") if family.blocks else None
     if blocks is not None:
         fields.get("num_hidden_layers")
         return blocks
@@ -50,9 +56,7 @@ def layer_kinds(fields: Fields, family: ModelFamily) -> list[Kind]:
 def prediction_head_kinds(fields: Fields, family: ModelFamily, layers: Sequence[Kind]) -> list[Kind]:
     """The kinds of the layers that guess further tokens; as the last layer, but with the whole context in view."""
     heads = fields.count("num_nextn_predict_layers", "mtp_num_hidden_layers", least=0, missing=0)
-    blocks = (
-        _blocks(fields, "mtp_layers_block_type", "mtp_hybrid_override_pattern") if family.recurrent == "mamba" else None
-    )
+    blocks = _blocks(fields, "mtp_layers_block_type", "mtp_hybrid_override_pattern") if family.blocks else None
     one: list[Kind] = [("full", layers[-1][1])] if blocks is None and layers else blocks or []
     return one * heads
 
@@ -68,7 +72,7 @@ def _blocks(fields: Fields, *names: str) -> list[Kind] | None:
 
 
 def _mixers(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]:
-    if family.attention == "compressed":
+    if family.attention == "compressed" or family.state_beside_attention:
         return ["full"] * layers
     if family.recurrent != "none":
         return _with_states(fields, family, layers)
@@ -97,18 +101,19 @@ def _window_applies(fields: Fields, family: ModelFamily) -> bool:
     if family.window == "switched" and not fields.flag("use_sliding_window", missing=False):
         return False
     if stated is None:
-        if family.window in ("alternating", "by layer type"):
+        all_full = set(fields.get("layer_types") or ()) == {"full_attention"}
+        if family.window in ("alternating", "by layer type") and not all_full:
             fields.count(window_field(family))
         return False
     return fields.count(window_field(family)) < fields.count("max_position_embeddings")
 
 
 def _windowed(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]:
+    fields.get("attention_chunk_size")
+    pattern = fields.per_layer("hybrid_layer_pattern", layers=layers)
     named = _named(fields, layers, ("full", "window"))
     if named is not None:
         return named
-    fields.get("attention_chunk_size")
-    pattern = fields.per_layer("hybrid_layer_pattern", layers=layers)
     if pattern is not None:
         return ["window" if each else "full" for each in pattern]
     if family.window in ("alternating", "chunks"):
@@ -124,16 +129,23 @@ def _windowed(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKin
 
 def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]:
     every = fields.count("full_attention_interval", "layer_group_size", missing=0)
+    # what a state is made of may be stated where no layer has one
+    fields.get("mamba_d_state", "mamba_num_heads", "ssm_state_size", "conv_L_cache")
     named = _named(fields, layers, ("full", "state"))
     if named is not None:
         return named
     flags = fields.per_layer("attn_type_list", layers=layers)
     if flags is not None:
         return ["full" if flag else "state" for flag in flags]
-    full = fields.group("linear_attn_config").get("full_attn_layers") or fields.get("full_attn_idxs")
+    full = fields.group("linear_attn_config").get("full_attn_layers")
+    full = full or fields.get("full_attn_idxs", "attn_layer_indices")
     if isinstance(full, list):
         first = 1 if family.recurrent == "kimi delta" else 0
         return ["full" if layer + first in full else "state" for layer in range(layers)]
+    period = fields.count("attn_layer_period", missing=0)
+    if period:
+        offset = fields.count("attn_layer_offset", least=0)
+        return ["full" if layer % period == offset else "state" for layer in range(layers)]
     if not every:
         fields.refuse("layer_types", "is missing")
         return ["full"] * layers
@@ -142,7 +154,7 @@ def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[Mixer
 
 def _named(fields: Fields, layers: int, understood: Sequence[MixerKind]) -> list[MixerKind] | None:
     """Kinds as `layer_types` names them."""
-    types = fields.per_layer("layer_types", layers=layers)
+    types = fields.per_layer("layer_types", "layers_block_type", layers=layers)
     if types is None:
         return None
     known = [name for name, kind in MIXER_NAMES.items() if kind in understood]
@@ -164,16 +176,27 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     if isinstance(fields.get("moe_layer_freq"), list):
         flags = fields.per_layer("moe_layer_freq", layers=layers) or []
         return ["experts" if flag else "dense" for flag in flags]
-    first = fields.count("first_k_dense_replace", "num_dense_layers", least=0, missing=0)
-    step = fields.count("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", missing=1)
+    first = fields.count("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", least=0, missing=0)
+    last = fields.count("moe_layer_end_index", least=-1, missing=-1)
+    step = fields.count(*EVERY_WHICH, missing=1)
+    offset = fields.count("expert_layer_offset", least=0, missing=step - 1)
     dense = set(fields.get("mlp_only_layers") or ())
     return [
-        "experts" if layer >= first and (layer + 1) % step == 0 and layer not in dense else "dense"
+        "experts"
+        if first <= layer <= (layers if last < 0 else last) and layer % step == offset and layer not in dense
+        else "dense"
         for layer in range(layers)
     ]
 
 
-CHOSEN_EXPERTS: Final = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_top_k")
+CHOSEN_EXPERTS: Final = (
+    "num_experts_per_tok",
+    "num_experts_per_token",
+    "top_k_experts",
+    "moe_top_k",
+    "moe_k",
+    "moe_topk",
+)
 EXPERTS: Final = ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
 
 

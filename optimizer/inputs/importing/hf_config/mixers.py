@@ -5,6 +5,7 @@ from optimizer.inputs.importing.hf_config.attention import (
     GroupedAttention,
     Indexer,
     LatentAttention,
+    SideBySide,
 )
 from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
@@ -15,6 +16,7 @@ from optimizer.inputs.importing.hf_config.recurrent import (
     GatedDeltaNet,
     KimiDeltaAttention,
     LightningAttention,
+    Mamba1,
     Mamba2,
     ShortConvolution,
 )
@@ -32,7 +34,10 @@ def read_mixer(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) ->
         return _recurrent(fields, family)
     if family.attention == "latent":
         return _latent(fields, family, at)
-    return _compressed(fields, at) if family.attention == "compressed" else _grouped(fields, family, kind, at)
+    if family.attention == "compressed":
+        return _compressed(fields, at)
+    attention = _grouped(fields, family, kind, at)
+    return SideBySide(attention, _recurrent(fields, family)) if family.state_beside_attention else attention
 
 
 def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> GroupedAttention:
@@ -67,6 +72,7 @@ def _grouped_dims(fields: Fields, family: ModelFamily, *, windowed: bool) -> tup
     hidden = fields.count("hidden_size")
     heads = fields.count("num_attention_heads")
     left_out = heads if family.kv_heads_may_be_left_out else None
+    left_out = 1 if fields.flag("multi_query", missing=False) else left_out
     kv_heads = fields.count("num_key_value_heads", "num_attention_groups", missing=left_out)
     head_dim = fields.count(
         "head_dim", "attention_head_dim", missing=hidden // heads if family.head_dim_may_be_left_out else None
@@ -183,6 +189,8 @@ def _recurrent(fields: Fields, family: ModelFamily) -> Mixer:
         )
     if family.recurrent == "mamba":
         return _mamba(fields)
+    if family.recurrent == "mamba 1":
+        return _mamba_1(fields)
     if family.recurrent == "lightning":
         heads = fields.count("num_attention_heads")
         return LightningAttention(heads, fields.count("head_dim", missing=fields.count("hidden_size") // heads))
@@ -200,6 +208,19 @@ def _mamba(fields: Fields) -> Mamba2:
         bias=fields.flag("mamba_proj_bias", missing=False) or fields.flag("use_bias", missing=False),
         convolution_bias=fields.flag("use_conv_bias", missing=True),
         state_bytes=_bytes_of(fields, "mamba_ssm_cache_dtype"),
+    )
+
+
+def _mamba_1(fields: Fields) -> Mamba1:
+    hidden = fields.count("hidden_size")
+    rank = fields.get("mamba_dt_rank")
+    return Mamba1(
+        inner=fields.count("mamba_expand") * hidden,
+        state=fields.count("mamba_d_state"),
+        kernel=fields.count("mamba_d_conv"),
+        rank=-(-hidden // 16) if rank in (None, "auto") else fields.count("mamba_dt_rank"),
+        bias=fields.flag("mamba_proj_bias", missing=False),
+        convolution_bias=fields.flag("mamba_conv_bias", missing=True),
     )
 
 

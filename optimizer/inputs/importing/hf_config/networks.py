@@ -13,6 +13,7 @@ from optimizer.inputs.importing.hf_config.kinds import (
     sharing_layers,
 )
 
+SHARED_EXPERTS: Final = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
 DENSE_WIDTHS: Final = ("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size")
 
 
@@ -23,15 +24,24 @@ def read_network(fields: Fields, family: ModelFamily, kind: FeedForwardKind, at:
     if kind == "experts":
         return _experts(fields, family)
     wider = 2 if fields.flag("use_double_wide_mlp", missing=False) else 1
-    shared = at >= fields.count("num_hidden_layers") - sharing_layers(fields)
-    width = fields.count(*DENSE_WIDTHS)
+    shared = at >= fields.count("num_hidden_layers", missing=at + 1) - sharing_layers(fields)
+    width = fields.count(*DENSE_WIDTHS) // family.stated_width_of
+    if fields.flag("block_auto_adjust_ff_dim", missing=False):
+        width = _adjusted(fields, width)
     biased = fields.flag(family.mlp_bias_field, missing=False)
     return DenseNetwork(width * (wider if shared else 1), family.gated_mlp, biased)
 
 
+def _adjusted(fields: Fields, width: int) -> int:
+    """Two thirds of the stated width, times a factor, in whole multiples. Source: `lfm2` in transformers 5.24.0."""
+    factor, multiple = fields.get("block_ffn_dim_multiplier"), fields.count("block_multiple_of")
+    narrowed = int((1.0 if factor is None else float(factor)) * int(2 * width / 3))
+    return -(-narrowed // multiple) * multiple
+
+
 def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
     width = fields.count("moe_intermediate_size", "intermediate_size")
-    every = fields.count("n_shared_experts", "num_shared_experts", least=0, missing=family.shared_experts)
+    every = fields.count(*SHARED_EXPERTS, least=0, missing=family.shared_experts)
     shared = fields.count(
         *("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"),
         *("shared_intermediate_size", "share_expert_dim"),

@@ -74,6 +74,30 @@ class KimiDeltaAttention:
 
 
 @dataclass(frozen=True)
+class Mamba1:
+    """A selective state-space layer. Source: `jamba` in Hugging Face transformers 5.24.0."""
+
+    inner: int
+    state: int
+    kernel: int
+    rank: int
+    bias: bool
+    convolution_bias: bool
+    state_bytes: int = STATE_BYTES
+
+    def params(self, hidden: int) -> int:
+        """Input and output projection, convolution, time steps and their norms, a matrix and a skip."""
+        projections = 3 * hidden * self.inner + (2 * self.inner + hidden if self.bias else 0)
+        convolution = self.inner * (self.kernel + (1 if self.convolution_bias else 0))
+        steps = self.inner * (self.rank + 2 * self.state) + (self.rank + 1) * self.inner + self.rank + 2 * self.state
+        return projections + convolution + steps + self.inner * (self.state + 1)
+
+    def kept(self) -> Kept:
+        """A row of states per channel and the convolution's last inputs."""
+        return Kept(state=self.state_bytes * self.inner * self.state + _convolution_state(self.inner, self.kernel))
+
+
+@dataclass(frozen=True)
 class Mamba2:
     """A state-space layer. Source: `nemotron_h` in Hugging Face transformers 5.23.0."""
 

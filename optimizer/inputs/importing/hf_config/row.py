@@ -18,7 +18,7 @@ from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES
 from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
 from optimizer.inputs.importing.hf_config.fields import Fields, beside_text, load_json, text_fields
-from optimizer.inputs.importing.hf_config.layers import Decoder
+from optimizer.inputs.importing.hf_config.layers import Decoder, Layer
 from optimizer.inputs.importing.hf_config.nested import NESTED_DEFAULTS
 from optimizer.inputs.importing.hf_config.networks import DENSE_WIDTHS, experts_of
 from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
@@ -90,9 +90,13 @@ def _described(
     fields.check()
     family = family_of(fields)
     decoder = read_decoder(fields, family)
+    if not fields.findings and not any(kept.token or kept.window_token for kept in map(Layer.kept, decoder.layers)):
+        fields.refuse("layer_types", "no layer has attention: the catalog describes no such model")
     cached = cache_columns(fields, family, decoder)
     context = fields.count("max_position_embeddings", "model_max_length")
-    experts = experts_of(fields, family)
+    # experts may be described where no layer has any
+    described = experts_of(fields, family)
+    experts = described if any(isinstance(layer.feed_forward, ExpertNetwork) for layer in decoder.layers) else None
     width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else 1)
     stored = _stored(fields, family, decoder, file, naming.precision, weight_bits)
     vision, uncounted = vision_params(beside_text(whole), decoder.hidden)
@@ -121,13 +125,17 @@ def family_of(fields: Fields) -> ModelFamily:
     kind = ALSO_CALLED.get(name, name) if isinstance(name, str) else ""
     known = FAMILIES.get(kind)
     if known is None:
-        fields.refuse("model_type", f"{name!r} is not understood", f"known: {', '.join(FAMILIES)}")
+        fields.refuse("model_type", f"{name!r} is not understood", f"known: {', '.join(sorted(FAMILIES))}")
         fields.check()
         raise AssertionError
+    fields.renamed = known.renamed
     family = falcon_family(fields, known) if name == FALCON else known
     # what is stated as null stays without a value, as it does where the class is asked
     left_out = NESTED_DEFAULTS.get(kind, {}) if fields.nested else {}
     fields.defaults = {name: v for name, v in left_out.items() if name not in fields.content} | dict(family.defaults)
+    if family.widening:
+        width = fields.count("expansion_ratio", missing=family.widening) * fields.count("hidden_size")
+        fields.defaults = {**fields.defaults, "intermediate_size": width}
     return family
 
 

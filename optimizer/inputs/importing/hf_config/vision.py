@@ -9,6 +9,8 @@ from optimizer.inputs.importing.hf_config.nested import NESTED_VISION_DEFAULTS
 PATCH_CHANNELS: Final = 3
 GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
 """Beginnings of the `model_type` of encoders whose networks are gated."""
+MERGED_LAST: Final = "glm4v"
+"""Beginning of those whose networks are as wide as the output, and whose merger is a network of the stated width."""
 BIASED: Final = ("qwen2_5_vl",)
 """Of those that have biases all the same, and a projector of two layers."""
 
@@ -30,24 +32,34 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[
     if not width or not depth:
         return 0, [*notes, "vision_config is not understood: its encoder is not counted"]
     kind = str(vision.get("model_type") or whole.get("model_type") or "")
-    gated = kind.startswith(GATED)
+    gated, biased, merged_last = (kind.startswith(each) for each in (GATED, BIASED, MERGED_LAST))
+    out = number("out_hidden_size", "text_hidden_size") or text_width
     heads = number("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
-    biased = kind.startswith(BIASED)
+    inner = out if merged_last else wide
     # biases and norms: two norms with a bias each, or two scales and a bias of the gate
-    small = 7 * width + 2 * wide if biased else 0 if gated else 9 * width + wide
-    layer = 4 * width * heads + (3 if gated else 2) * width * wide + small
+    small = 7 * width + 2 * inner if biased else 0 if gated else 9 * width + inner
+    layer = 4 * width * heads + (3 if gated else 2) * width * inner + small
     patch = number("patch_size")
     merge = number("spatial_merge_size", "merge_kernel_size") or 1
     merged = width * merge * merge
-    out = number("out_hidden_size", "text_hidden_size") or text_width
     projector = merged * out if merge == 1 or (gated and not biased) else merged * merged + merged * out
     projector += merged + out + width if biased else 0
+    projector += out * (out + 3 * wide) if merged_last else 0
+    projector = _halving_projector(whole, width, text_width) or projector
     frames = number("temporal_patch_size") or 1
     positions = number("num_position_embeddings") or 2 * number("position_embedding_size")
     positions = positions or number("init_pos_emb_height") * number("init_pos_emb_width")
     deepstack = vision.get("deepstack_visual_indexes")
     projectors = 1 + (len(deepstack) if isinstance(deepstack, list) else 0)
     return depth * layer + projectors * projector + (PATCH_CHANNELS * frames * patch**2 + positions) * width, notes
+
+
+def _halving_projector(whole: Mapping[str, Any], width: int, text_width: int) -> int:
+    """Parameters of Cohere's projector, which joins patches, widens them and gates one half by the other; else 0."""
+    number = _Numbers(whole)
+    joined = width * number("downsample_factor") ** 2
+    between = number("alignment_intermediate_size") or text_width
+    return joined * between + between // 2 * text_width if joined else 0
 
 
 class _Numbers:
