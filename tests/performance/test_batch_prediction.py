@@ -176,6 +176,22 @@ def test_a_missing_precision_is_the_models_own_and_named(catalogs: Catalogs) -> 
     assert row["pred_tpot_ms_mean"] == one(catalogs)["pred_tpot_ms_mean"]
 
 
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "int4"),
+        ("nvidia/Llama-3.1-8B-Instruct-FP8", "fp8"),
+        ("neuralmagic/Meta-Llama-3.1-8B-Instruct-quantized.w8a8", "int8"),
+    ],
+)
+def test_a_missing_precision_of_a_quantized_checkpoint_is_what_it_was_quantized_to(
+    catalogs: Catalogs, name: str, precision: str
+) -> None:
+    row = one(catalogs, model=name, weight_precision=None)
+    assert f"the model's own, {precision}" in row["pred_reason"]
+    assert row["pred_tpot_ms_mean"] == one(catalogs, weight_precision=precision)["pred_tpot_ms_mean"]
+
+
 def test_a_missing_layout_is_the_usual_one_and_named(catalogs: Catalogs) -> None:
     gaps = {"tp": None, "pp": None, "dp": None, "ep": None, "num_gpus": 8}
     row = one(catalogs, model="meta-llama/Llama-3.1-70B-Instruct", **gaps)

@@ -173,12 +173,18 @@ def _read_precisions(table: DeploymentTable, catalogs: Catalogs) -> None:
 def _weight_precision(table: DeploymentTable, catalogs: Catalogs) -> Names:
     """As given, else the model's own."""
     given = _lower_column(table, "weight_precision")
-    own = _known_of(table, "model", lambda name: catalogs.model(name).native_precision)
+    own = _known_of(table, "model", lambda name: _own_precision(name, catalogs))
     table.remark((given == "") & (own != ""), "weight precision not given: the model's own, " + own)
     weight = _text_or(given, own)
     unknown = ~_among(weight, catalogs.schemes) & (table.names["model"] != "")
     table.refuse(unknown, "unknown weight precision '" + weight + "'")
     return _native_four_bit(table, weight, catalogs)
+
+
+def _own_precision(name: str, catalogs: Catalogs) -> str:
+    """What a model's weights were released in; of a checkpoint that was quantized, what it was quantized to."""
+    alias = None if name in catalogs.models else catalogs.aliases[name.casefold()]
+    return (alias and alias.weight_precision) or catalogs.model(name).native_precision
 
 
 def _native_four_bit(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> Names:
