@@ -86,12 +86,22 @@ def test_confidence_asks_for_a_margin_above_one_half(catalogs: Catalogs) -> None
         ("vllm", "2024 (vLLM ~0.5/0.6; TRT-LLM ~0.10/0.11)", 0.05),
         ("tensorrt-llm", "2024 (vLLM ~0.5/0.6; TRT-LLM ~0.10/0.11)", 0.10),
         ("vllm", "latest (2025-10, ~0.11)", 0.11),
+        ("vllm", "rocm/vllm:rocm6.4.1_vllm_0.9.1_20250715", 0.0901),
+        ("vllm", "vllm/vllm-openai:v0.6.3", 0.0603),
+        ("vllm", "CUDA 12.4, python3.10", None),
+        ("tensorrt-llm", "nvcr.io/nvidia/tritonserver:24.05-trtllm-python-py3", None),
+        ("tensorrt-llm", "nvcr.io/nvidia/tensorrt-llm/release:1.1.0rc2", 1.01),
         ("vllm", "nightly-5b8c30d62b754b57", None),
         ("vllm", "", None),
     ],
 )
 def test_versions_are_read_from_free_text(engine: str, text: str, number: float | None) -> None:
     assert version_number(engine, text) == (None if number is None else pytest.approx(number))
+
+
+def test_a_container_of_a_month_is_of_that_year(calibration: Calibration) -> None:
+    assert era_of(calibration, "tensorrt-llm", "24.07") == era_of(calibration, "tensorrt-llm", "2024")
+    assert era_of(calibration, "tensorrt-llm", "24.07") != era_of(calibration, "tensorrt-llm", "")
 
 
 def test_an_era_is_the_last_that_started(calibration: Calibration) -> None:

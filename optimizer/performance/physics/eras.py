@@ -9,7 +9,11 @@ from optimizer.performance.physics.constants import Calibration
 
 _NUMBER = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2})(?!\d))?")
 _YEAR = re.compile(r"(20\d\d)")
-_NICKNAMES = {"tensorrt-llm": ("tensorrt-llm", "trt-llm"), "vllm": ("vllm",), "sglang": ("sglang",)}
+_PLATFORM = re.compile(r"(?:rocm|cuda|torch|python|py|cu|ubuntu)[\s\-_:]*\d+(?:\.\d+)*")
+"""What an engine runs on, with a version of its own: `rocm/vllm:rocm6.4.1_vllm_0.9.1`."""
+_CALENDAR = re.compile(r"(?<![\d.])(2\d)\.(?:0[1-9]|1[0-2])(?!\d)(?!\.\d)")
+"""A container's release by year and month, 24.07, which is none of the engine's."""
+_NICKNAMES = {"tensorrt-llm": ("tensorrt-llm", "trt-llm", "trtllm"), "vllm": ("vllm",), "sglang": ("sglang",)}
 _FIRST = "era_first_version"
 _YEARLY = "version_in_year"
 _PARTS = 100
@@ -20,10 +24,11 @@ def version_number(engine: str, text: str) -> float | None:
 
     A text that names several engines ("2024 (vLLM ~0.5; TRT-LLM ~0.10)") is read behind the engine's own name.
     """
-    lowered = text.casefold()
+    lowered = _CALENDAR.sub(" ", _PLATFORM.sub(" ", text.casefold()))
     for nickname in _NICKNAMES.get(engine, (engine,)):
         if nickname in lowered:
-            lowered = lowered.split(nickname, 1)[1]
+            behind = lowered.split(nickname)[1:]
+            lowered = next((part for part in reversed(behind) if _NUMBER.search(part)), behind[0])
             break
     found = _NUMBER.search(lowered)
     return int(found[1]) + int(found[2]) / _PARTS + int(found[3] or 0) / _PARTS**2 if found else None
@@ -46,9 +51,10 @@ def era_of(calibration: Calibration, engine: str, version: str) -> str:
 
 def _release(calibration: Calibration, engine: str, version: str) -> float | None:
     """As `version_number`; a bare year is translated by `version_in_year` rows, group `engine:year`."""
-    number, year = version_number(engine, version), _YEAR.search(version)
-    if number is None and year is not None:
-        return calibration.members(_YEARLY).get(f"{engine}:{year[1]}")
+    number, year, month = version_number(engine, version), _YEAR.search(version), _CALENDAR.search(version)
+    if number is None and (year or month):
+        stated = year[1] if year else f"20{month[1]}" if month else ""
+        return calibration.members(_YEARLY).get(f"{engine}:{stated}")
     return number
 
 
