@@ -78,7 +78,7 @@ def test_no_more_is_delivered_than_arrives_but_for_chance(catalogs: Catalogs) ->
     [
         ({"engine": "hal9000"}, "unknown engine 'hal9000'"),
         ({"model": "nobody/Nothing-7B"}, "unknown model 'nobody/Nothing-7B'"),
-        ({"gpu": "h100"}, "unknown gpu 'h100'"),
+        ({"gpu": "h800"}, "unknown gpu 'h800'"),
         ({"gpu": None}, "gpu is missing"),
         ({"weight_precision": "fp3"}, "unknown weight precision 'fp3'"),
         ({"kv_precision": "fp3"}, "unknown KV precision 'fp3'"),

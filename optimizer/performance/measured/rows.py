@@ -4,7 +4,7 @@ A row that cannot be predicted gets a problem, never an exception; rows do not i
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,8 +13,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints, Names
-from optimizer.base.errors import InputError, did_you_mean
+from optimizer.base.errors import did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.performance.measured.published_gpus import gpu_names
+from optimizer.performance.measured.published_models import model_names
+from optimizer.performance.measured.published_names import ReadName
+from optimizer.performance.measured.published_words import (
+    LOADS_CALLED,
+    METHODS,
+    OWN,
+    PRECISIONS_CALLED,
+    called,
+    engine_names,
+)
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.facts import PLAIN_PRECISION
@@ -40,7 +51,6 @@ _OPTIONAL_NUMBERS: Final = tuple(
 _SHARES: Final = ("memory_share", "cached_input_share")
 """Of the GPU's memory that the engine may take, and of the prompt that is already in the cache."""
 _MISSING: Final = ("nan", "none", "<na>")
-_AUTO: Final = ("", "auto")
 _KV_DEFAULT: Final = "eight_bit_kv_default"
 _LIMIT: Final = 1e9
 """No count, rate or length of a real deployment reaches this."""
@@ -90,15 +100,15 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     """Read every column that a prediction needs; other columns are never looked at."""
     empty = np.full(len(frame), "", dtype=object)
     table = DeploymentTable(frame, problem=empty.copy(), note=empty.copy())
-    full_names = {engine.name.casefold(): engine.id for engine in catalogs.engines.values()}
-    _resolve(table, "engine", _by_id("engine", catalogs.engines, full_names))
-    _resolve(table, "model", lambda name: _model(name, catalogs))
-    _resolve(table, "gpu", _by_id("gpu", catalogs.gpus))
-    table.names["engine_version"] = text_column(frame, "engine_version")
-    _read_precisions(table, catalogs)
-    _resolve(table, "load_type", _by_id("load_type", LOADS))
+    engine = _resolve(table, "engine", engine_names(catalogs).read)
+    gpu = _resolve(table, "gpu", gpu_names(catalogs).read)
+    table.names["engine_version"] = _text_or(text_column(frame, "engine_version"), _of_each(engine, "version"))
+    _read_precisions(table, _resolve(table, "model", model_names(catalogs).read), catalogs)
+    _resolve(table, "load_type", _read_load)
     for name in (*LENGTHS, *_OPTIONAL_NUMBERS):
         _read_number(table, name)
+    _count_in_name(table, _of_each(gpu, "count"))
+    _all_at_once(table)
     load, value = table.names["load_type"], table.numbers["load_value"]
     table.refuse((load != "offline") & (load != "") & np.isnan(value), "load_value is missing")
     table.names["lengths"] = text_column(frame, "lengths")
@@ -106,6 +116,22 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     table.refuse(~np.isin(statistic, TTFT_STATISTICS), "ttft_statistic is neither mean nor p50")
     table.names["ttft_statistic"] = statistic
     return table
+
+
+def _count_in_name(table: DeploymentTable, counted: Names) -> None:
+    """`8x H100` says how many GPUs there are, where `num_gpus` does not."""
+    count = counted.astype(np.float64)
+    filled = np.isnan(table.numbers["num_gpus"]) & (count > 0)
+    table.numbers["num_gpus"] = np.where(filled, count, table.numbers["num_gpus"])
+
+
+def _all_at_once(table: DeploymentTable) -> None:
+    """Requests that arrive at an infinite rate are all there at once, as benchmark clients mean it."""
+    endless = _lower_column(table, "load_value") == "inf"
+    burst = (table.names["load_type"] == "request_rate") & endless
+    table.refuse(endless & ~burst, "load_value is not a finite number")
+    table.remark(burst, "an infinite request rate read as offline: all requests at once")
+    table.names["load_type"] = np.where(burst, "offline", table.names["load_type"]).astype(object)
 
 
 def given_or(numbers: Floats, otherwise: Floats | float) -> Floats:
@@ -124,61 +150,67 @@ def text_column(frame: pd.DataFrame, name: str) -> Names:
     return plain[codes]
 
 
-def _resolve(table: DeploymentTable, name: str, lookup: Callable[[str], tuple[str, str]]) -> None:
-    """Replace a column's distinct names by catalog ids; what cannot be resolved is a problem of its rows."""
+def _resolve(table: DeploymentTable, name: str, read: Callable[[str], ReadName]) -> Categorical[ReadName]:
+    """Replace a column's distinct names by known ones; what cannot be read is a problem of its rows."""
     given = Categorical[str].of(text_column(table.frame, name))
-    found = [lookup(category) if category else ("", f"{name} is missing") for category in given.categories]
-    problems = given.by_row([problem for _, problem in found], object)
+    found = [read(each) if each else ReadName(problem=f"{name} is missing") for each in given.categories]
+    readings = Categorical(tuple(found), given.codes)
+    problems, notes = _of_each(readings, "problem"), _of_each(readings, "note")
     table.refuse(problems != "", problems)
-    table.names[name] = given.by_row([identity for identity, _ in found], object)
+    table.remark(notes != "", notes)
+    table.names[name] = _of_each(readings, "known")
+    return readings
 
 
-def _by_id(
-    kind: str, ids: Iterable[str], full_names: Mapping[str, str] | None = None
-) -> Callable[[str], tuple[str, str]]:
-    """A lookup of the id that a name stands for, in whatever case: id and problem, one of them empty."""
-    folded = {identity.casefold(): identity for identity in ids}
-    known = {**folded, **(full_names or {})}
-
-    def lookup(name: str) -> tuple[str, str]:
-        if name.casefold() in known:
-            return known[name.casefold()], ""
-        return "", _with_hint(f"unknown {kind} '{name}'", did_you_mean(name, folded))
-
-    return lookup
+def _of_each(readings: Categorical[ReadName], what: str) -> Names:
+    """One attribute of what each row's name was read as."""
+    return readings.by_row([getattr(reading, what) for reading in readings.categories], object)
 
 
-def _model(name: str, catalogs: Catalogs) -> tuple[str, str]:
-    """A model keeps its published name, which may stand for a variant."""
-    try:
-        catalogs.model(name)
-    except InputError as error:
-        return "", _with_hint(error.findings[0].problem, error.findings[0].hint)
-    return name, ""
+def _read_load(name: str) -> ReadName:
+    """A kind of load."""
+    known = called(name.casefold(), LOADS, LOADS_CALLED)
+    if known not in LOADS:
+        hint = did_you_mean(name, LOADS)
+        return ReadName(problem=f"unknown load_type '{name}'" + (f" ({hint})" if hint else ""))
+    return ReadName(known, note="" if known == name.casefold() else f"load_type '{name}' read as {known}")
 
 
-def _with_hint(problem: str, hint: str) -> str:
-    return f"{problem} ({hint})" if hint else problem
-
-
-def _read_precisions(table: DeploymentTable, catalogs: Catalogs) -> None:
+def _read_precisions(table: DeploymentTable, models: Categorical[ReadName], catalogs: Catalogs) -> None:
     """Weight precision, by default the model's own, and KV precision, by default 16 bits."""
-    weight = _weight_precision(table, catalogs)
+    weight = _weight_precision(table, models, catalogs)
     kv = _kv_precision(table, weight, catalogs)
     allowed = {precision for engine in catalogs.engines.values() for precision in engine.kv_precisions}
     table.refuse(~_among(kv, allowed), "unknown KV precision '" + kv + "'")
     table.names["precision"], table.names["kv_precision"] = weight, kv
 
 
-def _weight_precision(table: DeploymentTable, catalogs: Catalogs) -> Names:
-    """As given, else the model's own."""
-    given = _lower_column(table, "weight_precision")
+def _weight_precision(table: DeploymentTable, models: Categorical[ReadName], catalogs: Catalogs) -> Names:
+    """As given, else what the model's name says, else the model's own."""
+    given = _in_our_words(table, "weight_precision", catalogs.schemes)
     own = _known_of(table, "model", lambda name: _own_precision(name, catalogs))
+    own = _text_or(_of_each(models, "precision"), own)
+    for method, made in METHODS.items():
+        read = np.where(_among(own, made), own, made[0])
+        table.remark(given == method, f"weight precision {method} read as " + read)
+        given = np.where(given == method, read, given)
+    unsaid = (given == "") & _of_each(models, "precision_missing").astype(bool)
+    table.refuse(unsaid, "weight_precision is missing: the model's name does not say which of its files")
     table.remark((given == "") & (own != ""), "weight precision not given: the model's own, " + own)
     weight = _text_or(given, own)
     unknown = ~_among(weight, catalogs.schemes) & (table.names["model"] != "")
     table.refuse(unknown, "unknown weight precision '" + weight + "'")
     return _native_four_bit(table, weight, catalogs)
+
+
+def _in_our_words(table: DeploymentTable, name: str, known: Iterable[str]) -> Names:
+    """A column of precisions, in small letters and the catalogs' words; empty where it is whatever is usual."""
+    given = Categorical[str].of(_lower_column(table, name))
+    ours = {each: called(each, known, PRECISIONS_CALLED) for each in given.categories}
+    read = given.by_row(["" if each in OWN else ours[each] for each in given.categories], object)
+    texts = given.by_row(list(given.categories), object)
+    table.remark((read != "") & (read != texts), f"{name} '" + texts + "' read as " + read)
+    return read
 
 
 def _own_precision(name: str, catalogs: Catalogs) -> str:
@@ -202,11 +234,11 @@ def _native_four_bit(table: DeploymentTable, weight: Names, catalogs: Catalogs) 
 
 def _kv_precision(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> Names:
     """What an engine caches in when nobody says: 16 bits, but for the catalogued engine@precision[@architecture]."""
-    given = _lower_column(table, "kv_precision")
+    given = _in_our_words(table, "kv_precision", ())
     eight_bit = calibration_of(catalogs).members(_KV_DEFAULT)
     pair = table.names["engine"] + "@" + weight
     architecture = _known_of(table, "gpu", lambda name: catalogs.gpus[name].architecture)
-    default = _among(given, _AUTO)
+    default = given == ""
     quantized = default & (_among(pair, eight_bit) | _among(pair + "@" + architecture, eight_bit))
     table.remark(quantized, "KV precision not given: fp8, as usual for these quantized weights")
     return np.where(quantized, "fp8", np.where(default, PLAIN_PRECISION, given))
@@ -233,6 +265,8 @@ def _among(values: Names, known: Iterable[str]) -> Flags:
 def _read_number(table: DeploymentTable, name: str) -> None:
     """A positive, finite number per row; NaN where an optional one is not given."""
     text = text_column(table.frame, name)
+    if name == "load_value":
+        text = np.where(np.char.lower(text.astype(str)) == "inf", "", text).astype(object)
     distinct = Categorical[str].of(text)
     value = distinct.by_row(pd.to_numeric(pd.Series(distinct.categories, dtype=object), errors="coerce").to_numpy())
     value = np.where(np.isfinite(value), value, math.nan)
