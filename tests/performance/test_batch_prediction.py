@@ -198,6 +198,35 @@ def test_a_missing_layout_is_the_usual_one_and_named(catalogs: Catalogs) -> None
     assert "layout not given: tp 4, pp 1, 2 replicas" in row["pred_reason"]
 
 
+@pytest.mark.parametrize(("gpus", "dp", "tp"), [(8, 1, 8), (8, 4, 2), (8, 3, 1)])
+def test_stated_replicas_leave_each_its_part_of_the_gpus(catalogs: Catalogs, gpus: int, dp: int, tp: int) -> None:
+    row = one(catalogs, num_gpus=gpus, tp=None, dp=dp)
+    assert f"layout not given: tp {tp}, pp 1, {dp} replicas" in row["pred_reason"]
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ({"input_tokens": "1,000"}, {"input_tokens": 1000}),
+        ({"cached_input_share": "50%"}, {"cached_input_share": 0.5}),
+        ({"attention_dp": "true", "num_gpus": 8, "tp": 8}, {"attention_dp": 1, "num_gpus": 8, "tp": 8}),
+        ({"attention_dp": "False"}, {"attention_dp": 0}),
+        ({"ep": 0}, {"ep": None}),
+    ],
+)
+def test_numbers_are_read_as_tables_write_them(
+    catalogs: Catalogs, written: dict[str, object], plain: dict[str, object]
+) -> None:
+    found, known = one(catalogs, **written), one(catalogs, **plain)
+    assert found["pred_status"] == "ok"
+    assert found["pred_tpot_ms_mean"] == known["pred_tpot_ms_mean"]
+
+
+@pytest.mark.parametrize("cell", ["1k", "1,0,0", "1024 tokens", "~1000", "5 %%"])
+def test_a_number_that_says_no_figure_is_none(catalogs: Catalogs, cell: str) -> None:
+    assert "input_tokens is not a finite number" in str(one(catalogs, input_tokens=cell)["pred_reason"])
+
+
 def test_an_empty_version_means_the_newest_engine(catalogs: Catalogs) -> None:
     newest, old = one(catalogs, engine_version=""), one(catalogs, engine_version="0.4.3")
     assert newest["pred_tpot_ms_mean"] == one(catalogs, engine_version="0.19.0")["pred_tpot_ms_mean"]

@@ -12,7 +12,8 @@ from optimizer.performance.measured.published_names import ReadName
 
 LOADS_CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("closedloop", "concurrent", "maxconcurrency", "clients", "users"), "concurrency"),
-    **dict.fromkeys(("openloop", "poisson", "qps", "rps", "rate", "requestspersecond", "server"), "request_rate"),
+    **dict.fromkeys(("openloop", "poisson", "qps", "rps", "rate", "reqrate", "requestspersecond"), "request_rate"),
+    "server": "request_rate",
     **dict.fromkeys(("burst", "allatonce", "throughput"), "offline"),
     **dict.fromkeys(("batch", "batchsize", "static"), "static_batch"),
 }
@@ -27,7 +28,6 @@ PRECISIONS_CALLED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("w4a16", "int4w4a16", "int4awq", "awqint4", "gptqint4", "int4gptq", "i4"), "int4"),
     **dict.fromkeys(("nvfp4", "w4a4nvfp4", "nvfp4w4a4"), "fp4"),
     **dict.fromkeys(("w4a8awq", "w4a8fp8"), "w4a8_fp8"),
-    "q4km": "q4_k_m",
 }
 """Other words for precisions of weights and caches, folded."""
 METHODS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -75,4 +75,5 @@ engine_names: Final = OnceOf(EngineNames)
 
 def called(word: str, known: Iterable[str], others: Mapping[str, str]) -> str:
     """The catalog's word for another, which stays as it is where nobody calls it otherwise."""
-    return word if word in known else others.get(folded(word), word)
+    own = {folded(each): each for each in known}
+    return word if word in own.values() else own.get(folded(word)) or others.get(folded(word), word)

@@ -4,6 +4,7 @@ A row that cannot be predicted gets a problem, never an exception; rows do not i
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -41,6 +42,7 @@ APART: Final = tuple(f"{pool}_{what}" for pool in ("prefill", "decode") for what
 _MAY_BE_ZERO: Final = (
     "num_requests",
     "cached_input_share",
+    "ep",
     *_FLAGS,
     *(name for name in APART if name[-2:] in ("ep", "tn")),
 )
@@ -50,6 +52,10 @@ _OPTIONAL_NUMBERS: Final = tuple(
 )
 _SHARES: Final = ("memory_share", "cached_input_share")
 """Of the GPU's memory that the engine may take, and of the prompt that is already in the cache."""
+_YES_OR_NO: Final = ("attention_dp", *(name for name in APART if name.endswith("_dp_attn")))
+_YES_OR_NO_WORDS: Final = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+_THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_ENDLESS: Final = ("inf", "infinity")
 _MISSING: Final = ("nan", "none", "<na>")
 _KV_DEFAULT: Final = "eight_bit_kv_default"
 _LIMIT: Final = 1e9
@@ -127,7 +133,7 @@ def _count_in_name(table: DeploymentTable, counted: Names) -> None:
 
 def _all_at_once(table: DeploymentTable) -> None:
     """Requests that arrive at an infinite rate are all there at once, as benchmark clients mean it."""
-    endless = _lower_column(table, "load_value") == "inf"
+    endless = _among(_lower_column(table, "load_value"), _ENDLESS)
     burst = (table.names["load_type"] == "request_rate") & endless
     table.refuse(endless & ~burst, "load_value is not a finite number")
     table.remark(burst, "an infinite request rate read as offline: all requests at once")
@@ -262,13 +268,24 @@ def _among(values: Names, known: Iterable[str]) -> Flags:
     return np.isin(values.astype(str), sorted(known))
 
 
+def _plain_number(name: str, text: str) -> str:
+    """A cell as a number is written: without signs between thousands, a share out of 100, yes and no as 1 and 0."""
+    if name in _YES_OR_NO:
+        return _YES_OR_NO_WORDS.get(text.casefold(), text)
+    if name in _SHARES and text.endswith("%"):
+        share = pd.to_numeric(text[:-1], errors="coerce")
+        return str(share / 100)
+    if name == "load_value" and text.casefold() in _ENDLESS:
+        return ""
+    return text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
+
+
 def _read_number(table: DeploymentTable, name: str) -> None:
     """A positive, finite number per row; NaN where an optional one is not given."""
-    text = text_column(table.frame, name)
-    if name == "load_value":
-        text = np.where(np.char.lower(text.astype(str)) == "inf", "", text).astype(object)
-    distinct = Categorical[str].of(text)
-    value = distinct.by_row(pd.to_numeric(pd.Series(distinct.categories, dtype=object), errors="coerce").to_numpy())
+    given = Categorical[str].of(text_column(table.frame, name))
+    read = [_plain_number(name, each) for each in given.categories]
+    text = given.by_row(read, object)
+    value = given.by_row(pd.to_numeric(pd.Series(read, dtype=object), errors="coerce").to_numpy())
     value = np.where(np.isfinite(value), value, math.nan)
     given = text != ""
     table.refuse(given & np.isnan(value), f"{name} is not a finite number")
