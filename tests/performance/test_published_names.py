@@ -86,7 +86,9 @@ def test_of_cards_that_share_a_name_the_others_are_told(catalogs: Catalogs) -> N
     assert "read as a100-80-sxm, which might be a100-80-pcie, a100-40-sxm, a100-40-pcie" in reason
 
 
-@pytest.mark.parametrize("name", ["8x H100 SXM", "8xh100-sxm", "H100 SXM (8x)", "h100-sxm x8"])
+@pytest.mark.parametrize(
+    "name", ["8x H100 SXM", "8xh100-sxm", "H100 SXM (8x)", "h100-sxm x8", "H100-SXM (8 GPUs)", "H100 SXM*8"]
+)
 def test_a_name_may_say_how_many_gpus_there_are(catalogs: Catalogs, name: str) -> None:
     same(catalogs, {"gpu": name, "num_gpus": "", "tp": ""}, {"num_gpus": 8, "tp": ""})
 
@@ -117,6 +119,7 @@ def test_an_engines_name_may_say_its_version(catalogs: Catalogs) -> None:
 MODELS: dict[str, tuple[str, str]] = {
     "Llama-3.1-8B-Instruct": ("meta-llama/Llama-3.1-8B-Instruct", ""),
     "Llama 3.1 8B": ("llama-3.1-8b", ""),
+    "Llama-2-7b-chat": ("meta-llama/Llama-2-7b-chat-hf", ""),
     "meta/llama-3.1-8b-instruct": ("meta-llama/Llama-3.1-8B-Instruct", ""),
     "/models/Llama-3.1-8B-Instruct/": ("meta-llama/Llama-3.1-8B-Instruct", ""),
     "models--meta-llama--Llama-3.1-8B-Instruct": ("meta-llama/Llama-3.1-8B-Instruct", ""),

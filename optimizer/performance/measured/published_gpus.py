@@ -15,14 +15,16 @@ from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.published_names import ReadName
 
 _COUNT: Final = re.compile(
-    r"^(\d{1,4})\s*[x×*]\s*(?=[a-z])|(?<=[\d\s(])[x×*]\s*(\d{1,2})\)?$|\((\d{1,4})\s*[x×]\)$",
+    r"^(\d{1,4})\s*[x×*]\s*(?=[a-z])"
+    r"|(?:(?<=[\d\s(])[x×]|\*)\s*(\d{1,2})\)?$"
+    r"|\((\d{1,4})\s*(?:[x×]|gpus?)\)$"
 )
 """How many, before a name or behind it: `8x H100`, `H100 x8`, `H100 (8x)`."""
 _MEMORY: Final = re.compile(r"(?<![a-z\d])(\d{2,3})\s*gi?b?(?![a-z\d])")
 _WORD: Final = re.compile(r"[a-z\d]+")
 _NOISE: Final = re.compile(
     r"nvidia|amd|intel|habana|aws|google|instinct|tesla|geforce|quadro|tensor|core|gpus?|accelerator|generation|edition"
-    r"|oam|hgx|dgx|hbm\d?e?|gddr\d\w?|nvl72|\d{3,4}w|nps1|spx|server|workstation"
+    r"|oam|hgx|dgx|hbm\d?e?|gddr\d\w?|nvl\d+|vf|ac|\d{3,4}w|nps1|spx|server|workstation"
 )
 """Words that tell no two cards of one name apart, or that are read as its form."""
 _FORMS: Final = {"pcie": "pcie", "nvl": "nvl", "server": "se", "workstation": "ws"}

@@ -16,6 +16,7 @@ from optimizer.performance.measured.published_names import ReadName
 _BEFORE: Final = re.compile(r"^(?:hf|huggingface|hf-hub)[:/]+|^https?://huggingface\.co/|^models--", re.IGNORECASE)
 _SIGNS: Final = re.compile(r"[\s\-_:]+")
 """Signs by which names differ and mean the same; a dot is none, since 2.5-7B is not 25-7B."""
+_FORMAT: Final = re.compile(r"[-_]hf$")
 QUANTIZED: Final = (
     (re.compile(r"[-_.](?:quantized[-_.])?(?:fp8|w8a8[-_]fp8)(?:[-_](?:dynamic|kv|block|static))*$"), "fp8"),
     (re.compile(r"[-_.](?:nvfp4a16|nvfp4|fp4)(?:[-_]v\d)?$"), "fp4"),
@@ -47,18 +48,22 @@ class ModelNames:
 
     def read(self, name: str) -> ReadName:
         """The known model of that name, of the same name elsewhere, or of the name without what it was quantized to."""
-        try:
-            self._catalogs.model(name)
-        except InputError as error:
-            finding = error.findings[0]
-            unknown = f"{finding.problem} ({finding.hint})" if finding.hint else finding.problem
-        else:
+        if name in self._catalogs.models or name.casefold() in self._catalogs.aliases:
             return ReadName(name)
         path = _path(name)
         known = self._same(path) or self._of_size(path)
         if known:
             return ReadName(known, note=f"model '{name}' read as {known}")
-        return self._without_precision(name, path.casefold()) or ReadName(problem=unknown)
+        return self._without_precision(name, path.casefold()) or ReadName(problem=self._unknown(name))
+
+    def _unknown(self, name: str) -> str:
+        """What is said of a name that nobody recorded, with the nearest ones."""
+        try:
+            self._catalogs.model(name)
+        except InputError as error:
+            finding = error.findings[0]
+            return f"{finding.problem} ({finding.hint})" if finding.hint else finding.problem
+        return ""
 
     def _without_precision(self, name: str, path: str) -> ReadName | None:
         """The known model of the name before what it was quantized to; None where there is none."""
@@ -119,5 +124,5 @@ def _path(name: str) -> str:
 
 
 def _end(name: str) -> str:
-    """The last part of a name, without case and signs."""
-    return _SIGNS.sub("", name.rpartition("/")[2].casefold())
+    """The last part of a name, without case, signs, and the word for the format of its files."""
+    return _SIGNS.sub("", _FORMAT.sub("", name.rpartition("/")[2].casefold()))
