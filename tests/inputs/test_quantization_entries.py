@@ -46,6 +46,14 @@ QUARK = {
     "layer_quant_config": {"*self_attn*": {"weight": {"dtype": "fp8_e4m3"}}},
 }
 LEFT_OUT = {"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["self_attn"]}
+DYNAMIC = {
+    **{"quant_method": "gptq", "bits": 4, "group_size": 128},
+    "dynamic": {"-:.*attn.*": {}, "+:.*mlp.*": {"bits": 8}},
+}
+EXTRA = {
+    **{"quant_method": "auto-round", "bits": 4, "group_size": 128},
+    "extra_config": {f"model.layers.{at}.self_attn.q_proj": {"bits": 16} for at in range(80)},
+}
 READ: dict[str, tuple[dict[str, Any], str, float | None]] = {
     "groups by expression": (
         compressed(group(["re:.*self_attn.*"], "float", 8, None), group(["re:.*mlp.*"], "float", 4, 16)),
@@ -58,6 +66,13 @@ READ: dict[str, tuple[dict[str, Any], str, float | None]] = {
     "groups of 128": ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4", None),
     "groups of a whole column": ({"quant_method": "gptq", "bits": 4, "group_size": -1}, "int4", 4),
     "attention left out by its name alone": (LEFT_OUT, "int4", mean(16, 4.156)),
+    "modules that GPTQ leaves alone, and others in 8 bits": (DYNAMIC, "int8_w8a16", mean(16, 8)),
+    "modules that AutoRound leaves alone": (EXTRA, "int4", mean(16, 4.156)),
+    "layers that FP8 ignores": (
+        {"quant_method": "fp8", "ignored_layers": ["self_attn"]},
+        "fp8",
+        mean(16, 8.002),
+    ),
     "layers with a format of their own": (QUARK, "mxfp4", mean(8.002, 4.25)),
 }
 

@@ -200,6 +200,21 @@ def _grouped(fields: Fields, entry: Mapping[str, Any]) -> list[tuple[str, Weight
     layers = entry.get("layer_quant_config")
     for module, how in layers.items() if isinstance(layers, Mapping) else ():
         found.append((str(module), _quark_format(fields, "layer_quant_config", how)))
+    return [*found, *_excepted(fields, entry)]
+
+
+def _excepted(fields: Fields, entry: Mapping[str, Any]) -> list[tuple[str, WeightFormat]]:
+    """Modules that GPTQ and AutoRound files except: GPTQModel's `dynamic`, where the first that matches holds, and
+    AutoRound's `extra_config`.
+    """
+    found = []
+    for name in ("dynamic", "extra_config"):
+        modules = entry.get(name)
+        for module, how in reversed(list(modules.items())) if isinstance(modules, Mapping) else ():
+            pattern = f"re:{module.removeprefix('+:').removeprefix('-:')}" if name == "dynamic" else module
+            stated = {**entry, **how} if isinstance(how, Mapping) else entry
+            kept = module.startswith("-:") or stated.get("bits") in (16, 32)
+            found.append((pattern, SIXTEEN_BIT["bfloat16"] if kept else _integers(fields, stated, name)))
     return found
 
 
@@ -209,7 +224,7 @@ def _named(entry: Mapping[str, Any]) -> list[tuple[str, WeightFormat]]:
     own = entry.get("quantized_layers") or {}
     stays_in_fp8 = entry.get("quant_method") == "fp8" and own
     left = entry.get("ignore") or entry.get("modules_to_not_convert") or entry.get("exclude_modules") or ()
-    left = left or entry.get("exclude") or ()
+    left = left or entry.get("exclude") or entry.get("ignored_layers") or ()
     if not stays_in_fp8:
         named += [(str(each), SIXTEEN_BIT["bfloat16"]) for each in left]
     for module, how in own.items():
