@@ -59,6 +59,11 @@ KEPT = {
     # one layer in eight attends; 8,192 channels of 16 states
     "Jamba-1.5-Mini": (4 * 2 * 2 * 8 * 128, 28 * (4 * 8192 * 16 + 2 * 8192 * 3)),
     "LFM2-1.2B": (6 * 2 * 2 * 8 * 64, 10 * 2 * 2048 * 2),
+    # queries of 64 heads share one key and value of 256
+    "step3, text part": (61 * 2 * 2 * 256, 0),
+    # latent attention switched off
+    "DeepSeek-OCR, text part": (12 * 2 * 2 * 10 * 128, 0),
+    "MiniCPM3-4B": (62 * 2 * (256 + 32), 0),
     "starcoder": (40 * 2 * 2 * 128, 0),
     "chatglm3-6b": (28 * 2 * 2 * 2 * 128, 0),
     "dbrx": (40 * 2 * 2 * 8 * 128, 0),
@@ -73,7 +78,14 @@ def test_a_sequence_keeps_what_its_layers_keep(name: str, tmp_path: Path) -> Non
     assert (model.kv_bytes_per_token_bf16, model.linear_state_bytes_per_sequence) == KEPT[name]
 
 
-ACTIVE_B = {"ERNIE-4.5-21B-A3B": 3.35, "Hunyuan-A13B": 12.75, "Ling-1T": 51.05, "dbrx": 36.47, "Phi-3.5-MoE": 6.64}
+ACTIVE_B = {
+    "ERNIE-4.5-21B-A3B": 3.35,
+    "Hunyuan-A13B": 12.75,
+    "Ling-1T": 51.05,
+    "step3, text part": 38.84,
+    "dbrx": 36.47,
+    "Phi-3.5-MoE": 6.64,
+}
 
 
 @pytest.mark.parametrize("name", ACTIVE_B)

@@ -54,6 +54,7 @@ EXTRA = {
     **{"quant_method": "auto-round", "bits": 4, "group_size": 128},
     "extra_config": {f"model.layers.{at}.self_attn.q_proj": {"bits": 16} for at in range(80)},
 }
+NF4 = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True}
 READ: dict[str, tuple[dict[str, Any], str, float | None]] = {
     "groups by expression": (
         compressed(group(["re:.*self_attn.*"], "float", 8, None), group(["re:.*mlp.*"], "float", 4, 16)),
@@ -68,6 +69,8 @@ READ: dict[str, tuple[dict[str, Any], str, float | None]] = {
     "attention left out by its name alone": (LEFT_OUT, "int4", mean(16, 4.156)),
     "modules that GPTQ leaves alone, and others in 8 bits": (DYNAMIC, "int8_w8a16", mean(16, 8)),
     "modules that AutoRound leaves alone": (EXTRA, "int4", mean(16, 4.156)),
+    "blocks of bitsandbytes": (NF4, "int4", mean(4.127, 4.127)),
+    "blocks of bitsandbytes with one scale": (NF4 | {"bnb_4bit_use_double_quant": False}, "int4", 4.5),
     "layers that FP8 ignores": (
         {"quant_method": "fp8", "ignored_layers": ["self_attn"]},
         "fp8",

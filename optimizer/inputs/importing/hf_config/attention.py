@@ -52,6 +52,7 @@ class GroupedAttention:
         own_cache: False where the layer reads the cache of an earlier one and projects no keys.
         sinks: One learned logit per head that draws no value.
         sparse: Whether a step reads only the tokens that an indexer chose.
+        query_rank: Width that queries are projected through, with a norm; 0 where they are projected directly.
     """
 
     heads: int
@@ -68,6 +69,7 @@ class GroupedAttention:
     windowed: bool = False
     sparse: bool = False
     indexer: Indexer | None = None
+    query_rank: int = 0
 
     def params(self, hidden: int) -> int:
         """Query, key, value, output and gate projections with biases, norms, sinks and indexer."""
@@ -75,7 +77,9 @@ class GroupedAttention:
         keys = self.kv_heads * self.head_dim if self.own_cache else 0
         values = self.kv_heads * self.value_dim if self.own_cache and not self.value_is_key else 0
         gate = {"none": 0, "per head": self.heads, "per element": output}[self.gate]
-        matrices = hidden * (queries + keys + values + output + gate)
+        rank = self.query_rank
+        matrices = hidden * (keys + values + output + gate)
+        matrices += rank * (hidden + queries + 1) if rank else hidden * queries
         biases = (queries + keys + values if self.bias else 0) + (hidden if self.output_bias else 0)
         key_norm = self.head_dim if self.own_cache else 0
         norms = {"none": 0, "head": self.head_dim + key_norm, "width": queries + keys}[self.qk_norm]

@@ -100,7 +100,7 @@ def _attention_name(family: ModelFamily, decoder: Decoder) -> str:
         return HYBRIDS[family.recurrent]
     if family.attention == "compressed":
         return "mqa-compressed"
-    if family.attention == "latent":
+    if any(isinstance(layer.mixer, LatentAttention) for layer in decoder.layers):
         return "mla-dsa" if kept.sparse_token else "mla"
     heads = _heads(decoder)
     kind = "mha" if heads["kv_heads"] == heads["attention_heads"] else "mqa" if heads["kv_heads"] == 1 else "gqa"

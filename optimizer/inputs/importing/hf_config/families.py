@@ -190,6 +190,8 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_may_be_left_out=False,
     ),
     "ministral3": _MISTRAL,
+    "minicpm": replace(_LLAMA, tied_embeddings=True),
+    "minicpm3": ModelFamily(attention="latent", tied_embeddings=True, defaults={"v_head_dim": 64}),
     "mistral": _MISTRAL,
     "mistral4": _DEEPSEEK,
     "mistral_large4_text": _SPARSE_DEEPSEEK,
@@ -215,6 +217,7 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "sarvam_moe": ModelFamily(bias="as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "seed_oss": ModelFamily(bias="as stated"),
     "smollm3": _LLAMA,
+    "step3_text": ModelFamily(experts="yes", renamed={"max_position_embeddings": "max_position_embedding"}),
     "solar_open": ModelFamily(bias="as stated", experts="yes"),
     "stablelm": ModelFamily(bias="qkv as stated", bias_field="use_qkv_bias", norm_bias=True),
     "starcoder2": ModelFamily(

@@ -32,7 +32,7 @@ def read_mixer(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) ->
         return None
     if kind == "state":
         return _recurrent(fields, family)
-    if family.attention == "latent":
+    if family.attention == "latent" and fields.flag("use_mla", missing=True):
         return _latent(fields, family, at)
     if family.attention == "compressed":
         return _compressed(fields, at)
@@ -64,6 +64,7 @@ def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> G
         windowed=windowed,
         sparse=sparse,
         indexer=indexer,
+        query_rank=fields.count("share_q_dim", missing=0),
     )
 
 
@@ -77,7 +78,7 @@ def _grouped_dims(fields: Fields, family: ModelFamily, *, windowed: bool) -> tup
     head_dim = fields.count(
         "head_dim", "attention_head_dim", missing=hidden // heads if family.head_dim_may_be_left_out else None
     )
-    value_dim = fields.count("v_head_dim", missing=head_dim)
+    value_dim = fields.count("v_head_dim", least=0, missing=0) or head_dim
     if windowed:
         other = fields.group("attention_other_setting")
         heads = other.count("num_attention_heads", missing=fields.count("swa_num_attention_heads", missing=heads))

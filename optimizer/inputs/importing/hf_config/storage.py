@@ -114,6 +114,8 @@ def _usual(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
     )
     if method in ("awq", "awq_marlin", "gptq", "gptq_marlin", "auto-round", "auto_round"):
         return _integers(fields, entry, method)
+    if method == "bitsandbytes":
+        return _of_blocks(entry)
     groups = _groups(entry)
     everywhere = [group for group in groups if not _targets(group)]
     if everywhere and method != "fp8":
@@ -141,6 +143,17 @@ def _integers(fields: Fields, entry: Mapping[str, Any], method: str) -> WeightFo
     if not isinstance(size, int):
         return WeightFormat("int4")
     return WeightFormat("int4", round(4 + (16 + ZERO_BITS) / size, DIGITS_OF_BITS) if size > 0 else 4)
+
+
+def _of_blocks(entry: Mapping[str, Any]) -> WeightFormat:
+    """Bitsandbytes: blocks of 64 with a 32-bit scale, or an 8-bit one and a 32-bit one for 256 of these."""
+    if entry.get("load_in_8bit") or not entry.get("load_in_4bit"):
+        return WeightFormat("int8_w8a16")
+    return WeightFormat("int4", round(4 + (8 + 32 / 256) / 64, DIGITS_OF_BITS) if _twice(entry) else 4 + 32 / 64)
+
+
+def _twice(entry: Mapping[str, Any]) -> bool:
+    return entry.get("bnb_4bit_use_double_quant") is True
 
 
 def _of_weights(fields: Fields, group: Mapping[str, Any]) -> WeightFormat:
@@ -224,7 +237,7 @@ def _named(entry: Mapping[str, Any]) -> list[tuple[str, WeightFormat]]:
     own = entry.get("quantized_layers") or {}
     stays_in_fp8 = entry.get("quant_method") == "fp8" and own
     left = entry.get("ignore") or entry.get("modules_to_not_convert") or entry.get("exclude_modules") or ()
-    left = left or entry.get("exclude") or entry.get("ignored_layers") or ()
+    left = left or entry.get("exclude") or entry.get("ignored_layers") or entry.get("llm_int8_skip_modules") or ()
     if not stays_in_fp8:
         named += [(str(each), SIXTEEN_BIT["bfloat16"]) for each in left]
     for module, how in own.items():
