@@ -37,7 +37,7 @@ _BESIDE: Final = {"gh200480gb": "gh200-96"}
 
 
 @dataclass(frozen=True)
-class Card:
+class GpuWords:
     """A GPU's name taken apart.
 
     Attributes:
@@ -53,7 +53,7 @@ class Card:
     count: int
 
 
-def card_of(name: str) -> Card:
+def card_of(name: str) -> GpuWords:
     """A name taken apart."""
     text = name.casefold().replace("_", " ").strip()
     counted = _COUNT.search(text)
@@ -64,7 +64,7 @@ def card_of(name: str) -> Card:
     words = [part for word in words for part in _LAST_FORM.sub(r" \1", word).split()]
     forms = ["sxm" if _SXM.fullmatch(word) else _FORMS.get(word, "") for word in words]
     kept = (word for word, form in zip(words, forms, strict=True) if not form and not _NOISE.fullmatch(word))
-    return Card("".join(kept), int(memory[1]) if memory else 0, next(filter(None, forms), ""), count)
+    return GpuWords("".join(kept), int(memory[1]) if memory else 0, next(filter(None, forms), ""), count)
 
 
 class GpuNames:
@@ -92,7 +92,7 @@ class GpuNames:
         might = f", which might be {', '.join(others)}" if others else ""
         return ReadName(first, note=f"gpu '{name}' read as {first}{might}", count=card.count)
 
-    def _possible(self, name: str, card: Card) -> list[str]:
+    def _possible(self, name: str, card: GpuWords) -> list[str]:
         beside = _BESIDE.get(card.base + (f"{card.memory_gb}gb" if card.memory_gb else ""), "")
         if beside in self._gpus:
             return [beside]
@@ -100,7 +100,7 @@ class GpuNames:
         called |= set(self._names.gpu_ids.get(folded(name), ()))
         return [each for each in sorted(called) if self._fits(self._gpus[each], card)]
 
-    def _fits(self, gpu: Gpu, card: Card) -> bool:
+    def _fits(self, gpu: Gpu, card: GpuWords) -> bool:
         memory = not card.memory_gb or abs(card.memory_gb - gpu.memory_gb) <= _MEMORY_TOLERANCE * gpu.memory_gb
         return memory and card.form in ("", *_forms(gpu))
 

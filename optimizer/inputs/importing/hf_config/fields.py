@@ -24,6 +24,8 @@ MECHANISMS: Final = (
     *("moe_num_experts", "zero_expert_num", "hc_mult", "swa_num_key_value_heads", "num_global_key_value_heads"),
     *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio", "block_auto_adjust_ff_dim"),
     *("num_attention_heads_per_layer", "kv_pooling_size", "use_cla", "per_layer_config"),
+    *("attn_layer_period", "attn_layer_indices", "expert_layer_period", "cross_attention_layers", "altup_num_inputs"),
+    "share_q_dim",
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
