@@ -43,7 +43,28 @@ LLAVA_7B = {
         **{"num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14, "projection_dim": 768},
     },
 }
+QWEN2_VL_7B = {
+    **{"model_type": "qwen2_vl", "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28},
+    **{"num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064, "max_position_embeddings": 32768},
+    **{"use_sliding_window": False, "tie_word_embeddings": False, "torch_dtype": "bfloat16"},
+    "vision_config": {
+        **{"depth": 32, "embed_dim": 1280, "mlp_ratio": 4, "num_heads": 16, "in_chans": 3, "hidden_size": 3584},
+        **{"patch_size": 14, "spatial_merge_size": 2, "spatial_patch_size": 14, "temporal_patch_size": 2},
+    },
+}
+AYA_8B = {
+    **{"model_type": "aya_vision", "torch_dtype": "float16", "downsample_factor": 2},
+    "alignment_intermediate_size": 28672,
+    "vision_config": SIGLIP | {"image_size": 364},
+    "text_config": {
+        **{"model_type": "cohere2", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32},
+        **{"num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 256000, "head_dim": 128},
+        **{"max_position_embeddings": 16384, "sliding_window": 4096, "sliding_window_pattern": 4},
+    },
+}
 PUBLISHED = {
+    "qwen2-vl-7b": (QWEN2_VL_7B, 8.2914, 28 * 2 * 2 * 4 * 128),
+    "aya-vision-8b": (AYA_8B, 8.63, 32 * 2 * 2 * 8 * 128),
     "gemma-3-4b": (GEMMA_3_4B, 4.300, 34 * 2 * 2 * 4 * 256),
     "pixtral-12b": (PIXTRAL_12B, 12.68, 40 * 2 * 2 * 8 * 128),
     "llava-1.5-7b": (LLAVA_7B, 7.063, 32 * 2 * 2 * 32 * 128),

@@ -9,6 +9,9 @@ from optimizer.inputs.importing.hf_config.nested import NESTED_VISION_DEFAULTS
 PATCH_CHANNELS: Final = 3
 GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
 """Beginnings of the `model_type` of encoders whose networks are gated."""
+OWN_WIDTH: Final = "embed_dim"
+"""Width of an encoder that calls the text part's width `hidden_size`, as that of Qwen2-VL does."""
+WIDENING: Final = 4
 MERGED_LAST: Final = "glm4v"
 """Beginning of those whose networks are as wide as the output, and whose merger is a network of the stated width."""
 BIASED: Final = ("qwen2_5_vl",)
@@ -26,14 +29,14 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[
     if not isinstance(vision, Mapping):
         return 0, notes
     number = _Numbers({**NESTED_VISION_DEFAULTS.get(str(vision.get("model_type")), {}), **vision})
-    width = number("hidden_size", "vt_hidden_size", "width")
+    width = number(OWN_WIDTH, "hidden_size", "vt_hidden_size", "width")
     depth = number("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers")
-    wide = number("intermediate_size", "vt_intermediate_size") or 4 * width
+    wide = number("intermediate_size", "vt_intermediate_size") or (number("mlp_ratio") or WIDENING) * width
     if not width or not depth:
         return 0, [*notes, "vision_config is not understood: its encoder is not counted"]
     kind = str(vision.get("model_type") or whole.get("model_type") or "")
     gated, biased, merged_last = (kind.startswith(each) for each in (GATED, BIASED, MERGED_LAST))
-    out = number("out_hidden_size", "text_hidden_size") or text_width
+    out = number("out_hidden_size", "text_hidden_size") or (number(OWN_WIDTH) and number("hidden_size")) or text_width
     heads = number("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
     inner = out if merged_last else wide
     # biases and norms: two norms with a bias each, or two scales and a bias of the gate
