@@ -140,3 +140,24 @@ def test_a_model_without_attention_is_refused_by_that(tmp_path: Path) -> None:
 def test_an_embedding_narrower_than_the_layers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="word_embed_proj_dim"):
         read(tmp_path, CONFIGS["opt-66b"]["config"] | {"word_embed_proj_dim": 512})
+
+
+def block(attention: dict[str, Any], network: dict[str, Any]) -> dict[str, Any]:
+    return {"attention": {"no_op": False, **attention}, "ffn": {"no_op": False, **network}}
+
+
+SEARCHED = LLAMA | {"model_type": "nemotron-nas", "num_hidden_layers": 2, "head_dim": None}
+
+
+def test_blocks_of_a_search_may_state_heads_and_width(tmp_path: Path) -> None:
+    stated = [block({"num_key_value_heads": 4}, {"intermediate_size": 14336})] * 2
+    implied = [block({"n_heads_in_group": 8}, {"ffn_mult": 5.25})] * 2
+    models = [read(tmp_path, SEARCHED | {"block_configs": blocks}) for blocks in (stated, implied)]
+    assert [model.kv_bytes_per_token_bf16 for model in models] == [2 * 2 * 2 * 4 * 128] * 2
+    assert models[0].total_params_b == models[1].total_params_b
+
+
+def test_a_block_of_experts_is_refused(tmp_path: Path) -> None:
+    blocks = [block({"num_key_value_heads": 4}, {"moe": {"num_local_experts": 8}, "intermediate_size": 14336})] * 2
+    with pytest.raises(InputError, match="moe"):
+        read(tmp_path, SEARCHED | {"block_configs": blocks})

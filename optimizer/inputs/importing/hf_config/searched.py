@@ -17,7 +17,7 @@ def read_searched(fields: Fields, family: ModelFamily) -> Decoder:
         parts = Fields(fields.file, block if isinstance(block, dict) else {}, fields.findings)
         attention, network = parts.group("attention"), parts.group("ffn")
         for part, name in ((attention, "attention"), (network, "ffn")):
-            for unknown in ("replace_with_linear", "window_length", "sparsify"):
+            for unknown in ("replace_with_linear", "window_length", "sparsify", "moe", "mamba"):
                 if part.get(unknown):
                     fields.refuse(f"block_configs[{at}].{name}.{unknown}", "is not understood")
         mixer = None if attention.flag("no_op", missing=False) else _searched_attention(attention, heads, hidden)
@@ -32,12 +32,14 @@ def read_searched(fields: Fields, family: ModelFamily) -> Decoder:
 
 
 def _searched_attention(attention: Fields, heads: int, hidden: int) -> GroupedAttention:
-    head_dim = hidden // heads
-    return GroupedAttention(heads, heads // attention.count("n_heads_in_group"), head_dim, head_dim)
+    head_dim, kv_heads = hidden // heads, attention.count("num_key_value_heads", missing=0)
+    return GroupedAttention(heads, kv_heads or heads // attention.count("n_heads_in_group"), head_dim, head_dim)
 
 
 def _searched_width(network: Fields, hidden: int) -> int:
-    """Two thirds of a multiple of the hidden width, rounded up to 256. Source: DeciLM's modelling code."""
+    """As stated, or two thirds of a multiple of the hidden width, rounded up to 256. Source: DeciLM's modelling code."""
+    if network.get("intermediate_size") is not None:
+        return network.count("intermediate_size")
     multiple = network.get("ffn_mult")
     if not isinstance(multiple, (int, float)):
         network.refuse("block_configs", "a block states no ffn_mult")
