@@ -177,6 +177,12 @@ def test_a_method_is_what_the_checkpoint_says_of_itself(catalogs: Catalogs) -> N
     same(catalogs, {"model": name, "weight_precision": "w8a8"}, {"weight_precision": "fp8"})
 
 
+def test_sixteen_bits_of_a_checkpoint_that_has_fewer_are_told(catalogs: Catalogs) -> None:
+    name = "hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4"
+    reason = same(catalogs, {"model": name, "weight_precision": "fp16"}, {"weight_precision": "fp16"})
+    assert "weights in fp16 as stated, although the model's name says int4" in reason
+
+
 def test_caches_are_read_in_other_words(catalogs: Catalogs) -> None:
     for word in ("fp8_e4m3", "FP8_E5M2"):
         same(catalogs, {"kv_precision": word}, {"kv_precision": "fp8"})

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.errors import did_you_mean
+from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.published_gpus import gpu_names
 from optimizer.performance.measured.published_models import model_names
@@ -202,6 +203,11 @@ def _weight_precision(table: DeploymentTable, models: Categorical[ReadName], cat
         given = np.where(given == method, read, given)
     unsaid = (given == "") & _of_each(models, "precision_missing").astype(bool)
     table.refuse(unsaid, "weight_precision is missing: the model's name does not say which of its files")
+    named = _text_or(
+        _of_each(models, "precision"), _known_of(table, "model", lambda name: _quantized_to(name, catalogs))
+    )
+    unlike = _among(given, SIXTEEN_BIT) & (named != "") & (named != given)
+    table.remark(unlike, "weights in " + given + " as stated, although the model's name says " + named)
     table.remark((given == "") & (own != ""), "weight precision not given: the model's own, " + own)
     weight = _text_or(given, own)
     unknown = ~_among(weight, catalogs.schemes) & (table.names["model"] != "")
@@ -221,8 +227,13 @@ def _in_our_words(table: DeploymentTable, name: str, known: Iterable[str]) -> Na
 
 def _own_precision(name: str, catalogs: Catalogs) -> str:
     """What a model's weights were released in; of a checkpoint that was quantized, what it was quantized to."""
+    return _quantized_to(name, catalogs) or catalogs.model(name).native_precision
+
+
+def _quantized_to(name: str, catalogs: Catalogs) -> str:
+    """What a published checkpoint was quantized to, empty where it was not."""
     alias = None if name in catalogs.models else catalogs.aliases[name.casefold()]
-    return (alias and alias.weight_precision) or catalogs.model(name).native_precision
+    return (alias and alias.weight_precision) or ""
 
 
 def _native_four_bit(table: DeploymentTable, weight: Names, catalogs: Catalogs) -> Names:

@@ -37,7 +37,7 @@ def _searched_attention(attention: Fields, heads: int, hidden: int) -> GroupedAt
 
 
 def _searched_width(network: Fields, hidden: int) -> int:
-    """As stated, or two thirds of a multiple of the hidden width, rounded up to 256. Source: DeciLM's modelling code."""
+    """As stated, or two thirds of a multiple of the hidden width, rounded up to 256. Source: DeciLM's own code."""
     if network.get("intermediate_size") is not None:
         return network.count("intermediate_size")
     multiple = network.get("ffn_mult")
