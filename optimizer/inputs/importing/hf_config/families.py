@@ -74,6 +74,7 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_may_be_left_out=False,
     ),
     "apertus": ModelFamily(bias="as stated", qk_norm="head", gated_mlp=False),
+    "aria_text": ModelFamily(bias="as stated", experts="yes"),
     "arcee": ModelFamily(bias="as stated", gated_mlp=False),
     "axk1": ModelFamily(attention="latent", norms=3, experts="yes"),
     "bailing_hybrid": ModelFamily(
@@ -145,7 +146,9 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_may_be_left_out=False,
     ),
     "granite": ModelFamily(bias="as stated"),
+    "granite_swa": ModelFamily(bias="as stated", window="by layer type"),
     "granitemoe": _GRANITE_MOE,
+    "granitemoe_swa": replace(_GRANITE_MOE, window="by layer type"),
     "granitemoehybrid": replace(_GRANITE_MOE, recurrent="mamba", renamed=_MAMBA_WORDS),
     "granitemoeshared": _GRANITE_MOE,
     "hunyuan_v1_dense": ModelFamily(bias="as stated", qk_norm="head"),
@@ -154,6 +157,7 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "internlm2": replace(_LLAMA, bias_field="bias"),
     "internlm3": ModelFamily(bias="qkv as stated", bias_field="qkv_bias", mlp_bias_field="bias"),
     "iquestcoder": _LLAMA,
+    "jais2": ModelFamily(bias="as stated", norm_bias=True, gated_mlp=False),
     "jamba": ModelFamily(recurrent="mamba 1", experts="as stated"),
     "kimi_k2": _DEEPSEEK,
     "kimi_linear": ModelFamily(attention="latent", recurrent="kimi delta", experts="yes"),
@@ -200,6 +204,7 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "nemotron": ModelFamily(bias="as stated", norm_bias=True, gated_mlp=False),
     "nemotron_h": ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated"),
     "olmo": ModelFamily(bias="as stated", norms=0, kv_heads_may_be_left_out=True),
+    "olmo_hybrid": ModelFamily(recurrent="gated delta", bias="as stated", qk_norm="width"),
     "olmo2": ModelFamily(bias="as stated", qk_norm="width"),
     "olmo3": ModelFamily(bias="as stated", qk_norm="width", window="by layer type"),
     "olmoe": ModelFamily(bias="as stated", qk_norm="width", experts="yes"),
@@ -231,19 +236,25 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
         defaults={"use_bias": True},
     ),
     "step3p7": _STEP,
+    "youtu": ModelFamily(attention="latent", tied_embeddings=True),
 }
 """By `model_type`. Source: the modelling code that Hugging Face transformers 5.23.0 runs for each, and that of the
 published models for `mimo`, `minimax_m3` and `nemotron-nas`."""
 
 ALSO_CALLED: Final = {
+    "apertus1p5_text": "apertus",
     "deepseek_ref": "deepseek_v4",
     "kimi_k25": "kimi_k2",
     "kimi_k3": "kimi_linear",
     "gemma3": "gemma3_text",
     "gemma4": "gemma4_text",
+    "gemma4_unified": "gemma4_text",
+    "gemma4_unified_text": "gemma4_text",
     "glm4v_moe_text": "glm4_moe",
     "glm4v_text": "glm4",
     "glm5_next": "glm5_next_text",
+    "helium": "llama",
+    "hyperclovax": "granite",
     "llama4": "llama4_text",
     "minimax_m3_vl_text": "minimax_m3",
     "mistral3": "mistral",
@@ -261,6 +272,7 @@ ALSO_CALLED: Final = {
     "qwen3_omni_moe_text": "qwen3_moe",
     "qwen3_vl_moe_text": "qwen3_moe",
     "qwen3_vl_text": "qwen3",
+    "sarvam_mla": "deepseek_v3",
     "step3p5": "step3p7",
 }
 """Other names of the same modelling code, and text parts whose own name is left out."""
