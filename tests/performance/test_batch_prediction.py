@@ -204,6 +204,11 @@ def test_stated_replicas_leave_each_its_part_of_the_gpus(catalogs: Catalogs, gpu
     assert f"layout not given: tp {tp}, pp 1, {dp} replicas" in row["pred_reason"]
 
 
+def test_a_degree_that_no_engine_runs_is_not_assumed(catalogs: Catalogs) -> None:
+    row = one(catalogs, model="qwen2.5-7b", num_gpus=8, tp=None, dp=1)
+    assert "layout not given: tp 1, pp 1, 1 replicas" in row["pred_reason"]
+
+
 @pytest.mark.parametrize(
     ("written", "plain"),
     [

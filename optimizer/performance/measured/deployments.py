@@ -99,8 +99,23 @@ def _settle_layout(table: DeploymentTable, catalogs: Catalogs) -> None:
         room = single.hardware.usable_bytes * single.constants["layout_weights_share"]
         # row among the sound ones -> row of the table
         weights, room = (table.column(rows, values, 1.0) for values in (weight_bytes(single), room))
-        assign_layout(table, weights, room, table.column(rows, single.network.latent > 0, False))
+        latent = table.column(rows, single.network.latent > 0, False)
+        assign_layout(table, weights, room, latent, _degrees_left(table, rows, catalogs))
         _refuse_layouts(table, catalogs)
+
+
+def _degrees_left(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> Floats:
+    """GPUs that `dp` replicas leave for each stage of one, (n,); NaN where that is not said, or no engine runs it."""
+    gpus, dp, pp = (table.numbers[name][rows] for name in ("num_gpus", "dp", "pp"))
+    stages = given_or(pp, 1.0)
+    left = gpus / (dp * stages)
+    whole = (left >= 1) & (left == np.floor(left)) & (stages == np.floor(stages))
+    layouts = Categorical.of(list(zip(table.names["model"][rows], np.where(whole, left, 0.0), stages, strict=True)))
+    runs = [
+        degree > 0 and not misfit(catalogs.model(name), int(degree), int(deep))
+        for name, degree, deep in layouts.categories
+    ]
+    return table.column(rows, np.where(layouts.by_row(runs, bool), left, np.nan), np.nan)
 
 
 def _refuse_layouts(table: DeploymentTable, catalogs: Catalogs) -> None:

@@ -6,22 +6,23 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.measured.rows import DeploymentTable, given_or
 
 
-def assign_layout(table: DeploymentTable, weight_bytes: Floats, room_bytes: Floats, latent: Flags) -> None:
+def assign_layout(
+    table: DeploymentTable, weight_bytes: Floats, room_bytes: Floats, latent: Flags, left: Floats
+) -> None:
     """Settle tensor and pipeline degree, replicas and attention data parallelism of every row, (n,).
 
     Ranks of attention data parallelism are recognized by `attention_dp`, or by dp > 1 on as many GPUs as one
-    replica has. Where the tensor degree is missing, it is what `dp` replicas leave of `num_gpus` for each, if both are
-    given; else the least power of two that keeps the weights (`weight_bytes`, on one GPU) below the share of each
-    GPU's memory (`room_bytes`) that leaves enough to cache. A model whose cache tensor parallelism cannot divide
-    (`latent`, (n,)) then runs attention data-parallel.
+    replica has. Where the tensor degree is missing, it is what `dp` replicas leave of `num_gpus` for each (`left`,
+    (n,), NaN where that is not said or no engine runs it); else the least power of two that keeps the weights
+    (`weight_bytes`, on one GPU) below the share of each GPU's memory (`room_bytes`) that leaves enough to cache. A
+    model whose cache tensor parallelism cannot divide (`latent`, (n,)) then runs attention data-parallel.
     """
     gpus, dp = table.numbers["num_gpus"], table.numbers["dp"]
     max_gpus = given_or(gpus, np.inf)
     widest = 2.0 ** np.floor(np.log2(np.maximum(max_gpus, 1.0)))
     pp = given_or(table.numbers["pp"], 1.0)
     least = np.minimum(_least_degree(weight_bytes / room_bytes), widest)
-    left = gpus / (dp * pp)
-    told = (left == np.floor(left)) & (left >= least) & ~latent
+    told = (left >= least) & ~latent
     tp = given_or(table.numbers["tp"], np.where(told, left, least))
     assumed = np.isnan(table.numbers["tp"])
     ranks = assumed & latent | (table.numbers["attention_dp"] > 0) | (dp > 1) & (gpus == tp * pp) & (tp > 1)
