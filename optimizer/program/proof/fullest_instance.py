@@ -38,7 +38,14 @@ from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.contents_bound import contents_within
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
-from optimizer.program.proof.steps import can_beat, cheaper, most_usd_per_hour, promising_candidates, result_of, solve_on
+from optimizer.program.proof.steps import (
+    can_beat,
+    cheaper,
+    most_usd_per_hour,
+    promising_candidates,
+    result_of,
+    solve_on,
+)
 from optimizer.program.solver import SolverResult, Status
 
 ENOUGH = 1e-6
