@@ -10,6 +10,7 @@ from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly
 from optimizer.base.files import read_json
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.demand import DAYS_PER_WEEK
 from optimizer.inputs.scenario.profile_lengths import lengths_of_profile
 from optimizer.inputs.scenario.scenario import Scenario
@@ -100,7 +101,12 @@ def simulate(
         problem = f"nothing of the plan can be simulated: {sold}"
         raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
     loss = _loss(
-        report, lose_instance=lose_instance, lose_region=lose_region, lose_spot=lose_spot, lost_minutes=lost_minutes
+        report,
+        catalogs.terms,
+        lose_instance=lose_instance,
+        lose_region=lose_region,
+        lose_spot=lose_spot,
+        lost_minutes=lost_minutes,
     )
     if loss is not None and arrivals is not None and arrivals.days is not None:
         problem = "replicas are lost in the busiest hours, not in a week"
@@ -155,6 +161,7 @@ def _of_lengths(scenario: Scenario, name: str, catalogs: Catalogs, arrivals: Arr
 
 def _loss(
     report: PlanReport,
+    terms: Terms,
     *,
     lose_instance: bool,
     lose_region: str | None,
@@ -173,7 +180,7 @@ def _loss(
         names = " and ".join(f"--lose-{each.of}" for each in asked)
         raise InputError([Finding("simulate", 0, "", f"{names} are two losses", "simulate one at a time")])
     for loss in asked:
-        if not any(loss.takes(d) for d in report.deployments):
+        if not any(loss.takes(d, terms) for d in report.deployments):
             where = sorted({f"{d.provider}/{d.region}" for d in report.deployments})
             problem = f"the plan has nothing there; its regions: {', '.join(where)}"
             if loss.of == "spot":

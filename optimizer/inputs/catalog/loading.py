@@ -101,6 +101,7 @@ TABLES: Final[dict[str, CsvTable[Any]]] = {
         own_key=lambda row: row.id,
     ),
     "sellers": CsvTable(("sellers.csv",), own.Seller, "provider, provider_kind"),
+    "operators": CsvTable(("operators.csv",), own.Operator, "provider"),
     "regions": CsvTable(("regions.csv",), own.Region, "provider, region"),
     "round_trips": CsvTable(("round_trips.csv",), own.RoundTrip, "geography, provider, region"),
     "grid": CsvTable(("grid.csv",), own.GridIntensity, "provider, region"),

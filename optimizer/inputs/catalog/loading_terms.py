@@ -47,6 +47,7 @@ def priced(rows: AllRows, gpus: Mapping[str, Gpu], findings: list[Finding]) -> P
         terms=Terms(
             regions=_by(rows["regions"], "provider", "region"),
             sellers=_by(rows["sellers"], "provider", "provider_kind"),
+            operators=_by(rows["operators"], "provider"),
             round_trips=_by(rows["round_trips"], "geography", "provider", "region"),
             grid=_by(rows["grid"], "provider", "region"),
             price_checks=_in_order(rows["price_checks"]),

@@ -74,6 +74,16 @@ class Seller(Strict):
     note: str = ""
 
 
+class Operator(Strict):
+    """Who runs the machines that are listed under another provider's name."""
+
+    provider: str
+    operator: str
+    source: str
+    as_of: date
+    note: str = ""
+
+
 class GridIntensity(Strict):
     """What a kilowatt-hour emits where a provider's region stands, as a yearly mean."""
 
@@ -278,6 +288,7 @@ class Terms:
     Attributes:
         regions: Where a region stands, by provider and region.
         sellers: Who sells, by provider and kind of offer; an empty kind stands for all others of the provider.
+        operators: Who runs the machines, by provider; one without a row runs its own.
         round_trips: From users to a region, by geography, provider and region.
         grid: What a kWh emits there, by provider and region.
         price_checks: What other sources say of prices; so the next, of hosted APIs.
@@ -290,6 +301,7 @@ class Terms:
 
     regions: Mapping[tuple[str, str], Region]
     sellers: Mapping[tuple[str, str], Seller]
+    operators: Mapping[str, Operator]
     round_trips: Mapping[tuple[str, str, str], RoundTrip]
     grid: Mapping[tuple[str, str], GridIntensity]
     price_checks: tuple[PriceCheck, ...]
@@ -313,6 +325,11 @@ class Terms:
     def seller(self, provider: str, provider_kind: str) -> Seller | None:
         """Who sells a provider's offers of a kind; None where no row says."""
         return self.sellers.get((provider, provider_kind)) or self.sellers.get((provider, ""))
+
+    def run_by(self, provider: str) -> str:
+        """Whose machines a provider's are: what is lost together, whatever it is called."""
+        found = self.operators.get(provider)
+        return provider if found is None else found.operator
 
     def seller_kind(self, provider: str, provider_kind: str) -> SellerKind | Literal["owned"]:
         """What kind of seller that is; unknown where no row says, `owned` for hardware of one's own."""

@@ -1,9 +1,10 @@
 """What a plan still serves after it lost something: the least share of any class's demand, and after which loss."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from optimizer.inputs.catalog.kinds import SPOT
+from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import InstanceLost
 from optimizer.plan.record.fleet import Deployment, PlacedInstances, PlannedFleet
@@ -28,6 +29,15 @@ class Loss:
         """All replicas of a deployment that stands there."""
         del number
         return replicas if _place(self.kind, d) == self.place else 0
+
+
+def by_operator(bought: PlannedFleet, terms: Terms) -> PlannedFleet:
+    """The plan with whoever runs the machines in the place of providers, whose loss takes all of it."""
+    return replace(
+        bought,
+        deployments=tuple(d.model_copy(update={"provider": terms.run_by(d.provider)}) for d in bought.deployments),
+        hosted=tuple(api.model_copy(update={"provider": terms.run_by(api.provider)}) for api in bought.hosted),
+    )
 
 
 def share_left(scenario: Scenario, bought: PlannedFleet) -> tuple[float, str]:

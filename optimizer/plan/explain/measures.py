@@ -1,8 +1,8 @@
 """What a finished plan makes of each requirement: one measuring function for each number and each promise."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial
 from typing import Final
@@ -15,7 +15,7 @@ from optimizer.inputs.requirements.stated import StatedRequirement
 from optimizer.inputs.scenario.scenario import Quota, Scenario
 from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.market.market import carbon_kg_per_hour
-from optimizer.plan.explain.losses import share_left
+from optimizer.plan.explain.losses import by_operator, share_left
 from optimizer.plan.record.fleet import Deployment, Hosted, PlannedFleet, Purchase
 
 BINDS_WITHIN: Final = 0.02
@@ -55,6 +55,11 @@ class Facts:
         """The offers bought, by id."""
         wanted = {purchase.offer for purchase in self.bought.purchases}
         return {offer.id: offer for offer in self.catalogs.offers if offer.id in wanted}
+
+    @cached_property
+    def together(self) -> "Facts":
+        """The same with whoever runs the machines in the place of providers: what is lost together."""
+        return replace(self, bought=by_operator(self.bought, self.catalogs.terms))
 
     @property
     def periods(self) -> range:
@@ -237,7 +242,7 @@ def _spot_share(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 
 
 def _provider_share(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
-    share, provider = facts.highest_share(lambda d: d.provider)
+    share, provider = facts.together.highest_share(lambda d: d.provider)
     yield Measured(share, f"at most {item.value:.0%} of the demand at one provider: {provider} serves {share:.1%}")
 
 
@@ -258,21 +263,19 @@ def _spare_of(deployment: Deployment) -> int:
 
 
 def _providers(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
-    count = _fewest_places(facts, lambda d: d.provider)
+    count = _fewest_places(facts.together, lambda d: d.provider)
     yield Measured(count, f"at least {exactly(item.value)} providers: {count}")
 
 
 def _regions(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
-    count = _fewest_places(facts, lambda d: f"{d.provider} {d.region}")
+    count = _fewest_places(facts.together, lambda d: f"{d.provider} {d.region}")
     yield Measured(count, f"at least {exactly(item.value)} regions: {count}")
 
 
 def _fewest_places(facts: Facts, place: Callable[[Deployment], str]) -> int:
     """In the period in which replicas run in the fewest."""
-    running: Iterator[Sequence[Deployment]] = (
-        [d for d in facts.bought.deployments if d.schedule[t].replicas] for t in facts.periods
-    )
-    return min(len({place(d) for d in there}) for there in running)
+    ran = facts.bought.deployments
+    return min(len({place(d) for d in ran if d.schedule[t].replicas}) for t in facts.periods)
 
 
 def _changes(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
@@ -294,7 +297,7 @@ def _widest(degree: str, facts: Facts, item: StatedRequirement) -> Iterable[Meas
 
 
 def _survive(facts: Facts, _: StatedRequirement) -> Iterable[Measured]:
-    left, worst = share_left(facts.scenario, facts.bought)
+    left, worst = share_left(facts.scenario, facts.together.bought)
     effect = f"the least after losing {worst}" if worst else "since the plan runs on nothing that may be lost so"
     lost = " or ".join(facts.scenario.policy.losses)
     yield Measured(left, f"the loss of any {lost} leaves {left:.1%} of the demand served, {effect}", limit=1.0)

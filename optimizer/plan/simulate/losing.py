@@ -10,6 +10,7 @@ from optimizer.base.arrays import Floats
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import BYTES_PER_GB, SECONDS_PER_MINUTE
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
+from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.policy import DEFAULT_START_UP_MINUTES
 from optimizer.performance.per_second.sales import start_seconds
 from optimizer.performance.physics.memory import memory_use
@@ -39,10 +40,11 @@ class SimulatedLoss:
     region: str = ""
     minutes: float | None = None
 
-    def takes(self, d: Deployment) -> bool:
-        """Whether a deployment of a plan may be lost so."""
+    def takes(self, d: Deployment, terms: Terms) -> bool:
+        """Whether a deployment of a plan may be lost so, with all that the same operator runs there."""
         if self.of == "region":
-            return self.region in (d.region, f"{d.provider}/{d.region}")
+            named = (f"{name}/{d.region}" for name in (d.provider, terms.run_by(d.provider)))
+            return self.region in (d.region, *named)
         return self.of == "instance" or d.pricing_term == SPOT
 
 
@@ -83,7 +85,7 @@ def lost_of(claim: Claim, service: ServedWorkload, loss: SimulatedLoss) -> Lost 
         InputError: Nobody says how long it lasts.
     """
     sent = [float(server.rate_per_s.sum()) for server in service.servers]
-    may = [number for number, d in enumerate(service.deployments) if loss.takes(d)]
+    may = [number for number, d in enumerate(service.deployments) if loss.takes(d, claim.catalogs.terms)]
     if not may:
         return None
     most = service.deployments[max(may, key=lambda number: sent[number])]

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from optimizer.plan.record.report import Patchwork, Simplicity
 from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings, setup_of
+from optimizer.plan.verify.spread import run_by
 
 PERCENT_TOLERANCE = 1e-4
 """In points, to which a percentage is shown."""
@@ -28,11 +29,12 @@ def simplicity(claim: Claim, shown: Simplicity) -> Findings:
 
 def _counted(claim: Claim) -> dict[str, int]:
     """What there is to operate, from what the plan buys."""
-    fleet = claim.fleet
+    fleet, offers = claim.fleet, [offer for _, offer in claim.bought]
+    providers = [*(offer.provider for offer in offers), *(item.provider for item in fleet.hosted)]
     return {
         "configurations": len({(d.workload, setup_of(d)) for d in fleet.deployments}),
-        "providers": len({offer.provider for _, offer in claim.bought} | {api.provider for api in fleet.hosted}),
-        "regions": len({(offer.provider, offer.region) for _, offer in claim.bought}),
+        "providers": len({run_by(claim, name) for name in providers}),
+        "regions": len({(run_by(claim, offer.provider), offer.region) for offer in offers}),
         "instances": max(
             sum(purchase.schedule[period].instances for purchase in fleet.purchases)
             for period in range(len(fleet.periods))

@@ -1,7 +1,7 @@
 """What must be left when something is lost, again: presence in several places, shares, spare and surviving replicas."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from optimizer.inputs.catalog.kinds import SPOT
@@ -17,8 +17,8 @@ def spread(claim: Claim) -> Findings:
         running = [(d, offer) for d, _, offer in claim.placed if d.schedule[period].replicas]
         if policy.max_spot_share == 0:
             running = [(d, offer) for d, offer in running if offer.pricing_term != SPOT]
-        providers = len({offer.provider for _, offer in running})
-        regions = len({(offer.provider, offer.region) for _, offer in running})
+        providers = len({run_by(claim, offer.provider) for _, offer in running})
+        regions = len({(run_by(claim, offer.provider), offer.region) for _, offer in running})
         if policy.min_providers > 1:
             yield providers >= policy.min_providers, f"{providers} providers, at least {policy.min_providers}"
         if policy.min_regions > 1:
@@ -32,6 +32,12 @@ def spread(claim: Claim) -> Findings:
                 yield _share(claim, carried, total, policy.max_provider_share, provider)
 
 
+def run_by(claim: Claim, provider: str) -> str:
+    """Whose machines a provider's are, as the catalogs say."""
+    named = (row.operator for row in claim.catalogs.terms.operators.values() if row.provider == provider)
+    return next(named, provider)
+
+
 def _share(claim: Claim, carried: float, total: float, limit: float, who: str) -> Finding:
     text = f"{who} carries {carried:g} of {total:g} requests/s, at most {limit:g} of them"
     return carried <= total * (limit + claim.precision.figure), text
@@ -42,7 +48,7 @@ def _by_provider(claim: Claim, period: int) -> dict[str, float]:
     carried: dict[str, float] = defaultdict(float)
     serving: list[Deployment | Hosted] = [*claim.fleet.deployments, *claim.fleet.hosted]
     for item in serving:
-        carried[item.provider] += item.schedule[period].requests_per_second
+        carried[run_by(claim, item.provider)] += item.schedule[period].requests_per_second
     return carried
 
 
@@ -53,10 +59,15 @@ class LossEvent:
     kind: str
     name: str
 
-    def left(self, offer: Offer, replicas: int) -> int:
-        """Replicas of a deployment on an offer that still run."""
-        lost = {"provider": offer.provider, "region": f"{offer.provider}/{offer.region}", "spot_offer": offer.id}
-        return 0 if lost[self.kind] == self.name else replicas
+    def takes(self, places: Mapping[str, str]) -> bool:
+        """Whether what is at these places, by kind, is lost."""
+        return places[self.kind] == self.name
+
+
+def _places(claim: Claim, offer: Offer) -> dict[str, str]:
+    """With what an offer is lost, by kind."""
+    provider = run_by(claim, offer.provider)
+    return {"provider": provider, "region": f"{provider}/{offer.region}", "spot_offer": offer.id}
 
 
 def losses(claim: Claim) -> Findings:
@@ -89,8 +100,11 @@ def _events(claim: Claim) -> Iterator[LossEvent]:
     offers = [offer for _, offer in claim.bought]
     named = {
         "spot_offer": {offer.id for offer in offers if offer.pricing_term == SPOT},
-        "region": {f"{offer.provider}/{offer.region}" for offer in offers},
-        "provider": {offer.provider for offer in offers} | {item.provider for item in claim.fleet.hosted},
+        "region": {_places(claim, offer)["region"] for offer in offers},
+        "provider": {
+            *(run_by(claim, offer.provider) for offer in offers),
+            *(run_by(claim, item.provider) for item in claim.fleet.hosted),
+        },
     }
     kinds = (kind for kind in claim.policy.losses if kind in named)
     return (LossEvent(kind, name) for kind in kinds for name in sorted(named[kind]))
@@ -101,11 +115,12 @@ def _carried_after(claim: Claim, loss: LossEvent, period: int) -> Findings:
     robust = claim.policy.robust
     for d, _, offer in claim.placed:
         rate_of_replica = d.max_requests_per_second / d.replicas * robust.throughput
-        full_rate = rate_of_replica * loss.left(offer, d.schedule[period].replicas)
+        left = 0 if loss.takes(_places(claim, offer)) else d.schedule[period].replicas
+        full_rate = rate_of_replica * left
         for item in d.classes:
             carried[d.workload, item.name] += full_rate * item.share
     for api in claim.fleet.hosted:
-        if (loss.kind, loss.name) != ("provider", api.provider):
+        if (loss.kind, loss.name) != ("provider", run_by(claim, api.provider)):
             carried[api.workload, api.request_class] += api.schedule[period].requests_per_second * robust.demand
     for name, workload in claim.workloads.items():
         planned = claim.fleet.periods[period].requests_per_second[name]

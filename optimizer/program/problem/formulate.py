@@ -7,6 +7,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
+from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import Api
 from optimizer.performance.candidates.on_call import with_apis_on_call
@@ -114,7 +115,7 @@ def _problem(
         candidates=_candidates(scenario, options, market, columns, used, replicas),
         offers=_offers(market, used),
         limits=_limits(scenario, market, used, unmatched),
-        apis=_apis(options, apis),
+        apis=_apis(options, apis, market.catalogs.terms),
         egress=_egress(scenario, market, used),
         billing=_billing(scenario, market, used, week),
         layouts=_layouts(scenario, week),
@@ -202,7 +203,9 @@ def _rates_of(
 
 
 def _offers(market: Market, used: Ints) -> Offers:
+    """What may be bought, in the regions of whoever runs the machines, so that nothing counts as two places."""
     offers = [market.offers[o] for o in used]
+    operator = [market.catalogs.terms.run_by(offer.provider) for offer in offers]
     return Offers(
         ids=tuple(offer.id for offer in offers),
         price_usd_per_hour=market.price_usd_per_hour[used] + market.storage_usd_per_month[used] / HOURS_PER_MONTH,
@@ -210,8 +213,8 @@ def _offers(market: Market, used: Ints) -> Offers:
         power_kw=market.power_kw[used],
         carbon_kg_per_hour=market.carbon_kg_per_hour[used],
         available=market.available_instances[used],
-        provider=tuple(offer.provider for offer in offers),
-        region=tuple(f"{offer.provider}/{offer.region}" for offer in offers),
+        provider=tuple(operator),
+        region=tuple(f"{name}/{offer.region}" for name, offer in zip(operator, offers, strict=True)),
         gpu=tuple(offer.gpu for offer in offers),
         spot=np.array([offer.pricing_term == "spot" for offer in offers], dtype=bool),
         always_paid=market.always_paid[used],
@@ -246,7 +249,7 @@ def _layouts(scenario: Scenario, week: Periods) -> LayoutTerms:
     return LayoutTerms(followed=week.transitions_per_month > 0) if minutes else LayoutTerms(kept=False)
 
 
-def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> HostedApis:
+def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api], terms: Terms) -> HostedApis:
     """Each API on the mix that serves its class alone."""
     rows = _mixes(options)
     alone = {
@@ -259,7 +262,7 @@ def _apis(options: Sequence[WorkloadOptions], apis: Sequence[Api]) -> HostedApis
         ids=tuple(f"{api.workload}/{api.request_class}|{api.provider}/{api.name}" for api in apis),
         mix=np.array([alone[api.workload, api.class_index] for api in apis], dtype=np.int64),
         usd_per_request=np.array([float(api.usd_per_request) for api in apis]),
-        provider=tuple(api.provider for api in apis),
+        provider=tuple(terms.run_by(api.provider) for api in apis),
     )
 
 
