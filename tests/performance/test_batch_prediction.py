@@ -298,3 +298,19 @@ def test_bursts_wait_longer(catalogs: Catalogs) -> None:
     poisson, bursts = predicted(catalogs, {**load, "arrival_cv2": ""}, {**load, "arrival_cv2": 8}).to_dict("records")
     assert one(catalogs, **load)["pred_ttft_ms_mean"] == poisson["pred_ttft_ms_mean"] < bursts["pred_ttft_ms_mean"]
     assert bursts["pred_ttft_ms_p99"] > poisson["pred_ttft_ms_p99"]
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [("banana", True), ("11b6af52", True), ("", False), ("0.6.3", False), ("2024", False), ("nightly-0.19.1", False)],
+)
+def test_a_version_that_names_no_release_is_not_taken_for_the_newest_without_a_word(
+    version: str, told: bool, catalogs: Catalogs
+) -> None:
+    row = one(catalogs, engine_version=version)
+    assert row["pred_status"] == "ok"
+    assert ("names no release" in str(row["pred_reason"])) == told
+    if told:
+        assert catalogs.engines["vllm"].newest_version in str(row["pred_reason"])
+        newest = one(catalogs, engine_version=catalogs.engines["vllm"].newest_version)
+        assert row["pred_tpot_ms_mean"] == newest["pred_tpot_ms_mean"]

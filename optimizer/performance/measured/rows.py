@@ -30,6 +30,7 @@ from optimizer.performance.measured.published_words import (
 )
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import calibration_of
+from optimizer.performance.physics.eras import era_of, release_number
 from optimizer.performance.physics.facts import PLAIN_PRECISION
 
 LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
@@ -110,6 +111,7 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     engine = _resolve(table, "engine", engine_names(catalogs).read)
     gpu = _resolve(table, "gpu", gpu_names(catalogs).read)
     table.names["engine_version"] = _text_or(text_column(frame, "engine_version"), _of_each(engine, "version"))
+    _remark_releases(table, catalogs)
     _read_precisions(table, _resolve(table, "model", model_names(catalogs).read), catalogs)
     _resolve(table, "load_type", _read_load)
     for name in (*LENGTHS, *_OPTIONAL_NUMBERS):
@@ -123,6 +125,23 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     table.refuse(~np.isin(statistic, TTFT_STATISTICS), "ttft_statistic is neither mean nor p50")
     table.names["ttft_statistic"] = statistic
     return table
+
+
+def _remark_releases(table: DeploymentTable, catalogs: Catalogs) -> None:
+    """A text that names no release is read as none, which is said where releases are predicted apart."""
+    given = Categorical.joined(
+        *(Categorical[str].of(table.names[name]) for name in ("engine", "engine_version")),
+    )
+    newest = given.by_row([_newest_in_place_of(catalogs, *each) for each in given.categories], object)
+    table.remark(newest != "", "engine_version names no release: predicted as the newest known, " + newest)
+
+
+def _newest_in_place_of(catalogs: Catalogs, engine: str, version: str) -> str:
+    """The release that a text is taken for; empty where it names one itself, or says nothing."""
+    calibration = calibration_of(catalogs)
+    if not version or era_of(calibration, engine, "") == era_of(calibration, engine, "0.0"):
+        return ""
+    return "" if release_number(calibration, engine, version) is not None else catalogs.engines[engine].newest_version
 
 
 def _count_in_name(table: DeploymentTable, counted: Names) -> None:

@@ -43,13 +43,13 @@ def era_of(calibration: Calibration, engine: str, version: str) -> str:
     firsts = {group: first for group, first in calibration.members(_FIRST).items() if group.startswith(prefix)}
     if not firsts:
         return engine
-    number = _release(calibration, engine, version)
+    number = release_number(calibration, engine, version)
     ordered = sorted(firsts, key=lambda group: firsts[group])
     fitting = [group for group in ordered if number is None or firsts[group] <= number]
     return fitting[-1] if fitting else ordered[0]
 
 
-def _release(calibration: Calibration, engine: str, version: str) -> float | None:
+def release_number(calibration: Calibration, engine: str, version: str) -> float | None:
     """As `version_number`; a bare year is translated by `version_in_year` rows, group `engine:year`."""
     number, year, month = version_number(engine, version), _YEAR.search(version), _CALENDAR.search(version)
     if number is None and (year or month):
@@ -67,7 +67,7 @@ def engine_settings(
         InputError: an engine or a GPU that no catalog knows.
     """
     found, device = known(catalogs.engines, engine, "engine"), catalogs.gpu(gpu)
-    number = _release(calibration, engine, version)
+    number = release_number(calibration, engine, version)
     # the releases before which other defaults hold, the first one first, as far as this release lies before them
     limits = {row.before_version: version_number(engine, row.before_version) for row in catalogs.engine_defaults}
     named = {text: first for text, first in limits.items() if first is not None}
