@@ -128,7 +128,7 @@ def _known(catalogs: Catalogs) -> list[Any]:
         catalogs.length_profiles,
         catalogs.schemes,
     )
-    by_place = (terms.sellers, terms.round_trips, terms.grid)
+    by_place = (terms.sellers, terms.operators, terms.round_trips, terms.grid)
     hosted = WORDS | {"as_of", *PER_TOKEN}
     return [
         [OFFERED(offer) for offer in catalogs.offers],
