@@ -13,6 +13,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.losses import by_operator, share_left
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
+from optimizer.plan.simulate.losing import SimulatedLoss
 from optimizer.plan.verify.verify import verify
 
 SPREAD = (
@@ -53,6 +54,20 @@ def test_verification_knows_whose_machines_they_are(policy: dict[str, Any], cata
     row = Operator(provider="gcp", operator="aws", source="test", as_of=catalogs.as_of)
     terms = replace(catalogs.terms, operators={"gcp": row})
     assert not verify(scenario, replace(catalogs, terms=terms), bought).passed
+
+
+def test_a_region_is_lost_with_all_that_its_operator_runs_there(catalogs: Catalogs) -> None:
+    bought = proven(Inquiry.of(asked("aws", "aws-sagemaker"), catalogs))
+    d = bought.deployments[0].model_copy(update={"provider": "aws-sagemaker"})
+    alone = replace(catalogs.terms, operators={})
+    for region, own, others in (
+        ("us-east-1", True, True),
+        ("aws/us-east-1", True, False),
+        ("gcp/us-east-1", False, False),
+    ):
+        loss = SimulatedLoss("region", region)
+        assert loss.takes(d, catalogs.terms) == own
+        assert loss.takes(d, alone) == others
 
 
 def test_what_is_left_is_told_by_operator(catalogs: Catalogs) -> None:

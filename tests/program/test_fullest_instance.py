@@ -1,6 +1,7 @@
 """What the fullest instance carries is divided until a plan is proven: the same as with a binary for every level."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof import fullest_instance
 from optimizer.program.proof.contents_bound import contents_within
 from optimizer.program.proof.fullest_instance import divides_fullest
+from optimizer.program.proof.state import Incumbent
 from optimizer.program.solve import solve, solve_plainly
 
 SEEDS = (0, 1, 3, 5, 8, 12)
@@ -67,6 +69,29 @@ def held(problem: Problem) -> set[tuple[int, ...]]:
 
 def carrying(problem: Problem, least: float, most: float) -> Problem:
     return replace(problem, fullest=FullestInstance(np.array([least]), np.array([most])))
+
+
+@pytest.mark.parametrize("few", [1, 3])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_first_plan_of_few_candidates_changes_no_optimum(
+    seed: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, made = larger_problem(seed), []
+
+    def noted(*asked: Any) -> Incumbent | None:
+        made.append(of_few(*asked))
+        return made[-1]
+
+    of_few = fullest_instance._of_few
+    monkeypatch.setattr(fullest_instance, "FEW", few)
+    monkeypatch.setattr(fullest_instance, "MANY", 0)
+    monkeypatch.setattr(fullest_instance, "_of_few", noted)
+    found, plain = solve(problem), solve_plainly(problem)
+    assert made, "no first plan was looked for"
+    assert found.outcome == plain.outcome
+    if found.cost_usd_per_month is not None:
+        assert found.cost_usd_per_month == pytest.approx(plain.cost_usd_per_month)
+        assert found.bound_usd_per_month == pytest.approx(found.cost_usd_per_month)
 
 
 @pytest.mark.parametrize("weighed", [0, 6, fullest_instance.MOST_WEIGHED])

@@ -10,7 +10,7 @@ from typing import Final
 from optimizer.base.errors import did_you_mean
 from optimizer.base.once_of import OnceOf
 from optimizer.inputs.catalog.records import Catalogs, Gpu
-from optimizer.inputs.importing.names import Names, folded, names_of
+from optimizer.inputs.importing.names import MEMORY_TOLERANCE, Names, folded, names_of
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.performance.measured.published_names import ReadName
 
@@ -30,10 +30,6 @@ _NOISE: Final = re.compile(
 _FORMS: Final = {"pcie": "pcie", "nvl": "nvl", "server": "se", "workstation": "ws"}
 _SXM: Final = re.compile(r"sxm\d?")
 _LAST_FORM: Final = re.compile(r"(?<=\d)(sxm\d?|pcie|nvl)$")
-_MEMORY_TOLERANCE: Final = 0.1
-"""Names round memory up or down; two cards of one name differ by more than this."""
-_BESIDE: Final = {"gh200480gb": "gh200-96"}
-"""Names that state the memory of the host beside the GPU: what the driver calls a GH200 with 96 GB."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +89,16 @@ class GpuNames:
         return ReadName(first, note=f"gpu '{name}' read as {first}{might}", count=card.count)
 
     def _possible(self, name: str, card: GpuWords) -> list[str]:
-        beside = _BESIDE.get(card.base + (f"{card.memory_gb}gb" if card.memory_gb else ""), "")
-        if beside in self._gpus:
-            return [beside]
-        called = self._by_base.get(card.base, set()) | set(self._names.gpu_ids.get(card.base, ()))
-        called |= set(self._names.gpu_ids.get(folded(name), ()))
-        return [each for each in sorted(called) if self._fits(self._gpus[each], card)]
+        known = self._names.gpu_ids
+        called = self._by_base.get(card.base, set()).union(known.get(card.base, ()), known.get(folded(name), ()))
+        # recorded with that memory, which need not be the GPU's own: a Grace Hopper is called by its host's
+        recorded = set(known.get(f"{card.base}{card.memory_gb}gb", ()))
+        fitting = recorded | {each for each in called if self._fits(each, card)}
+        return [each for each in sorted(fitting) if card.form in ("", *_forms(self._gpus[each]))]
 
-    def _fits(self, gpu: Gpu, card: GpuWords) -> bool:
-        memory = not card.memory_gb or abs(card.memory_gb - gpu.memory_gb) <= _MEMORY_TOLERANCE * gpu.memory_gb
-        return memory and card.form in ("", *_forms(gpu))
+    def _fits(self, identity: str, card: GpuWords) -> bool:
+        own_gb = self._gpus[identity].memory_gb
+        return not card.memory_gb or abs(card.memory_gb - own_gb) <= MEMORY_TOLERANCE * own_gb
 
     def _usual(self, identity: str) -> tuple[int, float, str]:
         """Of cards that share a name, the one that most publications measured, then that with most memory."""
