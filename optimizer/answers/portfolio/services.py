@@ -16,7 +16,8 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.portfolio.limits import shared_limits
 from optimizer.plan.portfolio.pools import offers_of, pooled_offer, with_pools
 from optimizer.plan.portfolio.service import OfferedPlan, PricedService
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fields import Outcome
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import Verification
@@ -68,10 +69,10 @@ class ShownPlan:
 
 @dataclass
 class _Service:
-    """What is kept of a service while prices move."""
+    """What is kept of a service while prices move; of a plan what it takes, and the whole is read once it is chosen."""
 
     priced: PricedService
-    fleets: list[PlannedFleet] = field(default_factory=list)
+    plans: list[Answer] = field(default_factory=list)
 
 
 class Services:
@@ -99,15 +100,15 @@ class Services:
         taken = use.max(axis=1).tolist()
         self._services[number] = _Service(PricedService.of(answer, taken, self._pooled, self._limits, self._pools))
         by_hour = tuple(tuple(row) for row in use.tolist())
-        plan = self._kept(number, fleet)
+        plan = self._kept(number, answer)
         return ServiceAlone(answer.solution.outcome, fleet.monthly_cost_usd, tuple(hours.tolist()), by_hour, plan)
 
-    def _kept(self, number: int, fleet: PlannedFleet) -> int:
+    def _kept(self, number: int, answer: Answer) -> int:
         """The plan alone is one of those to choose from, where all that it buys can still be bought beside pools."""
         for_sale = {offer.id for offer in self._pooled.offers}
-        if any(each.offer not in for_sale for each in fleet.purchases):
+        if any(each.offer not in for_sale for each in read_back(answer).purchases):
             return -1
-        self._services[number].fleets.append(fleet)
+        self._services[number].plans.append(answer)
         return 0
 
     def at(self, number: int, unit_usd: Floats, instance_usd: Floats, allowance: Allowance) -> Reply:
@@ -128,10 +129,10 @@ class Services:
     def _reply(self, service: "_Service", offered: OfferedPlan) -> Reply:
         """A plan is kept under a number."""
         bound = 0.0 if offered.bound_usd is None else offered.bound_usd
-        if offered.fleet is None:
+        if offered.answer is None:
             return Reply(offered.outcome, bound, -1, Decimal(0), offered.use, offered.pooled)
-        service.fleets.append(offered.fleet)
-        plan = len(service.fleets) - 1
+        service.plans.append(offered.answer)
+        plan = len(service.plans) - 1
         return Reply(offered.outcome, bound, plan, offered.usd, offered.use, offered.pooled)
 
     def shown(self, number: int, plan: int) -> ShownPlan:
@@ -141,7 +142,7 @@ class Services:
             VerificationFailed: it breaks a promise.
         """
         service = self._services[number]
-        fleet, inquiry = service.fleets[plan], service.priced.inquiry
+        fleet, inquiry = read_back(service.plans[plan]), service.priced.inquiry
         return ShownPlan(fleet, verified(inquiry, fleet), confirmed(inquiry.scenario, self._pooled, fleet).holds)
 
     def _use_of(self, fleet: PlannedFleet, catalogs: Catalogs) -> Ints:

@@ -20,8 +20,7 @@ from optimizer.plan.portfolio.limits import SharedLimit, with_shared_quotas
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import solved_for_least_cost
-from optimizer.plan.readback.readback import read_back
-from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.readback.outline import outlined
 from optimizer.program.portfolio.together import Block, essential, solution_of
 from optimizer.program.solve import Outcome
 
@@ -36,7 +35,7 @@ class OfferedPlan:
     Attributes:
         outcome: Of the search.
         bound_usd: No plan of its own undercuts this, tolls included, a month; None where nothing is known.
-        fleet: None where no plan was found.
+        answer: What has the plan; None where none was found.
         usd: The bill of the plan, without tolls.
         use: (L, 168) units of each shared limit in every hour of the week.
         pooled: (Q, 168) instances of each pool.
@@ -44,7 +43,7 @@ class OfferedPlan:
 
     outcome: Outcome
     bound_usd: float | None
-    fleet: PlannedFleet | None
+    answer: Answer | None
     usd: Decimal
     use: Ints
     pooled: Ints
@@ -138,15 +137,12 @@ class PricedService:
         solution = answer.solution
         if solution.cost_usd_per_month is None:
             nothing = np.zeros((0, HOURS_PER_WEEK), dtype=np.int64)
-            return OfferedPlan(
-                solution.outcome, solution.bound_usd_per_month, None, Decimal(0), nothing, pooled=nothing
-            )
-        fleet = read_back(answer)
+            return OfferedPlan(solution.outcome, solution.bound_usd_per_month, None, Decimal(0), nothing, nothing)
         # (168, O) instances of every offer of the market: what is paid all month takes its place in every hour
         held = np.zeros((HOURS_PER_WEEK, len(self.inquiry.market.offers)))
         counts = solution.instances[answer.formulation.periods.hour_to_period]
         always = answer.formulation.problem.offers.always_paid
         held[:, answer.formulation.offers] = np.where(always, counts.max(axis=0), counts)
         use, pooled = (np.rint(part @ held.T).astype(np.int64) for part in (self.weights, self.in_pool))
-        bound = solution.bound_usd_per_month
-        return OfferedPlan(solution.outcome, bound, fleet, fleet.monthly_cost_usd, use, pooled=pooled)
+        bound, usd = solution.bound_usd_per_month, outlined(answer).monthly_cost_usd
+        return OfferedPlan(solution.outcome, bound, answer, usd, use, pooled)
