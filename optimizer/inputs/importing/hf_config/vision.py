@@ -1,6 +1,7 @@
 """Parameters of the encoders that stand beside a multimodal model's text part."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from optimizer.inputs.importing.hf_config.fields import MOST
@@ -28,33 +29,78 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[
     vision = whole.get("vision_config")
     if not isinstance(vision, Mapping):
         return 0, notes
-    number = _Numbers({**NESTED_VISION_DEFAULTS.get(str(vision.get("model_type")), {}), **vision})
-    width = number(OWN_WIDTH, "hidden_size", "vt_hidden_size", "width")
-    depth = number("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers")
-    wide = number("intermediate_size", "vt_intermediate_size") or (number("mlp_ratio") or WIDENING) * width
-    if not width or not depth:
+    encoder = _Encoder.of(whole, vision, text_width)
+    if not encoder.width or not encoder.depth:
         return 0, [*notes, "vision_config is not understood: its encoder is not counted"]
-    kind = str(vision.get("model_type") or whole.get("model_type") or "")
-    gated, biased, merged_last = (kind.startswith(each) for each in (GATED, BIASED, MERGED_LAST))
-    out = number("out_hidden_size", "text_hidden_size") or (number(OWN_WIDTH) and number("hidden_size")) or text_width
-    heads = number("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
-    inner = out if merged_last else wide
-    # biases and norms: two norms with a bias each, or two scales and a bias of the gate
-    small = 7 * width + 2 * inner if biased else 0 if gated else 9 * width + inner
-    layer = 4 * width * heads + (3 if gated else 2) * width * inner + small
-    patch = number("patch_size")
-    merge = number("spatial_merge_size", "merge_kernel_size") or 1
-    merged = width * merge * merge
-    projector = merged * out if merge == 1 or (gated and not biased) else merged * merged + merged * out
-    projector += merged + out + width if biased else 0
-    projector += out * (out + 3 * wide) if merged_last else 0
-    projector = _halving_projector(whole, width, text_width) or projector
-    frames = number("temporal_patch_size") or 1
-    positions = number("num_position_embeddings") or 2 * number("position_embedding_size")
-    positions = positions or number("init_pos_emb_height") * number("init_pos_emb_width")
+    projector = _halving_projector(whole, encoder.width, text_width) or encoder.projector()
     deepstack = vision.get("deepstack_visual_indexes")
     projectors = 1 + (len(deepstack) if isinstance(deepstack, list) else 0)
-    return depth * layer + projectors * projector + (PATCH_CHANNELS * frames * patch**2 + positions) * width, notes
+    return encoder.depth * encoder.layer() + projectors * projector + encoder.embedding(), notes
+
+
+@dataclass(frozen=True)
+class _Encoder:
+    """The shape of a vision encoder, by the numbers that its configuration states.
+
+    Attributes:
+        stated: Its numbers, whatever they are called.
+        width, depth: Of its layers, and how many there are; 0 where neither is stated.
+        wide, out: Width of its networks, and of what it hands to the text part.
+        gated, biased, merged_last: What its networks and its projector are like.
+    """
+
+    stated: "_Numbers"
+    width: int
+    depth: int
+    wide: int
+    out: int
+    gated: bool
+    biased: bool
+    merged_last: bool
+
+    @classmethod
+    def of(cls, whole: Mapping[str, Any], vision: Mapping[str, Any], text_width: int) -> "_Encoder":
+        """As a configuration has it, or as its kind is built where it says nothing."""
+        number = _Numbers({**NESTED_VISION_DEFAULTS.get(str(vision.get("model_type")), {}), **vision})
+        width = number(OWN_WIDTH, "hidden_size", "vt_hidden_size", "width")
+        own_output = number(OWN_WIDTH) and number("hidden_size")
+        kind = str(vision.get("model_type") or whole.get("model_type") or "")
+        return cls(
+            stated=number,
+            width=width,
+            depth=number("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers"),
+            wide=number("intermediate_size", "vt_intermediate_size") or (number("mlp_ratio") or WIDENING) * width,
+            out=number("out_hidden_size", "text_hidden_size") or own_output or text_width,
+            gated=kind.startswith(GATED),
+            biased=kind.startswith(BIASED),
+            merged_last=kind.startswith(MERGED_LAST),
+        )
+
+    def layer(self) -> int:
+        """Parameters of one: attention, its network, and biases and norms."""
+        number, width = self.stated, self.width
+        heads = number("qkv_hidden_size") or (number("head_dim") * number("num_attention_heads") or width)
+        inner = self.out if self.merged_last else self.wide
+        # two norms with a bias each, or two scales and a bias of the gate
+        small = 7 * width + 2 * inner if self.biased else 0 if self.gated else 9 * width + inner
+        return 4 * width * heads + (3 if self.gated else 2) * width * inner + small
+
+    def projector(self) -> int:
+        """Parameters of what merges patches and brings them to the width of the text part."""
+        merge, out = self.stated("spatial_merge_size", "merge_kernel_size") or 1, self.out
+        merged = self.width * merge * merge
+        one_layer = merge == 1 or (self.gated and not self.biased)
+        matrices = merged * out if one_layer else merged * (merged + out)
+        biases = merged + out + self.width if self.biased else 0
+        return matrices + biases + (out * (out + 3 * self.wide) if self.merged_last else 0)
+
+    def embedding(self) -> int:
+        """Parameters that patches and their positions take."""
+        number = self.stated
+        pixels = (number("temporal_patch_size") or 1) * number("patch_size") ** 2
+        positions = number("num_position_embeddings") or 2 * number("position_embedding_size")
+        grid = number("init_pos_emb_height") * number("init_pos_emb_width")
+        return (PATCH_CHANNELS * pixels + (positions or grid)) * self.width
 
 
 def _halving_projector(whole: Mapping[str, Any], width: int, text_width: int) -> int:
