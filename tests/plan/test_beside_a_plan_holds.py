@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from optimizer.answers.planning import until_it_holds
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.base.clock import Clock, LimitReached
@@ -63,6 +64,19 @@ def test_where_no_time_is_left_for_another_plan_it_is_said_what_it_costs_at_leas
     assert least_usd is not None
     assert row.text.startswith(f"on other cards: at least ${least_usd:,.2f} a month")
     assert row.text.endswith(NOT_HELD)
+
+
+@pytest.mark.parametrize(("work", "outcome"), [(0, "optimal"), (1_000_000, "unproven")])
+def test_rounds_of_simulation_are_work(
+    catalogs: Catalogs, chosen: PlannedFleet, work: int, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of work ended only what solvers do: beside a plan that took a second, requests were simulated for 14."""
+    monkeypatch.setattr(until_it_holds, "WORK_OF_ROUND", work)
+    clock = Clock(None, 1_000_000)
+    asked = Inquiry.of(chat_on("l40s"), catalogs, clock).beside_a_plan(clock)
+    ((row,),) = compared(chosen, held_answer, [SideQuestion("gpu", "on other cards", lambda: asked)])
+    assert row.outcome == outcome
+    assert (clock.reached == "work limit") == (outcome == "unproven")
 
 
 @pytest.mark.parametrize("admits_more", [False, True])

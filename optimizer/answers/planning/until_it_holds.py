@@ -32,6 +32,10 @@ SHARE_OF_ROUND: Final = 0.5
 SHARE_OF_LARGER: Final = 0.35
 """Of what is left of a limit then, for making the plan before larger."""
 
+WORK_OF_ROUND: Final = 1_000
+"""Simplex iterations that a round beside another plan counts as before its question is asked again: simulating it, and
+what its replicas hold, takes most of it, and a limit of work ended no such rounds."""
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -91,7 +95,12 @@ def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer 
 
     if look() if asked.kept is None else asked.kept.simulated("at a look", asked.scenario, bought, look):
         return answer
-    attempt = None if again is None else held_beside(asked, answer, again)
+
+    def asked_again(lowered: Inquiry) -> Answer:
+        lowered.clock.spend(WORK_OF_ROUND)
+        return (again or answered)(lowered)
+
+    attempt = None if again is None else held_beside(asked, answer, asked_again)
     return None if attempt is None or attempt.breaks else attempt.answer
 
 
