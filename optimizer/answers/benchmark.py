@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import arrivals_in_words
 from optimizer.inputs.scenario.scenario import Scenario
@@ -67,6 +67,9 @@ def benchmark(report: PlanReport, scenario: Scenario, catalogs: Catalogs, tool: 
     Raises:
         InputError: there is no plan, nothing in it to measure, or the tool cannot send what is promised.
     """
+    if tool not in TOOLS:
+        hint = did_you_mean(tool, TOOLS) or f"one of {', '.join(TOOLS)}"
+        raise InputError([Finding("benchmark", 0, "tool", f"no load generator is called '{tool}'", hint)])
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to measure: the outcome is {report.outcome}"
         raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "name one that has deployments")])

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.answers.verify import plan_in
+from optimizer.base.arguments import check_within
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly
 from optimizer.base.files import read_json
@@ -25,6 +26,7 @@ from optimizer.plan.verify.claim import Claim
 
 DEFAULT_REQUESTS: Final = 50_000
 DEFAULT_SEEDS: Final = 1
+MOST_REQUESTS, MOST_SEEDS = 10_000_000, 1000
 PARTS_OF_TIME: Final = 12
 """In which it is told what requests met."""
 PARTS_OF_DAY: Final = 24
@@ -93,6 +95,14 @@ def simulate(
             long; a profile that nobody knows, beside a trace or for a workload of several classes; two routers, or one
             that looks at prompts of which nobody knows the blocks.
     """
+    check_within(
+        "simulate",
+        confidence=(confidence, 0.5, 0.999),
+        requests=(requests, 1, MOST_REQUESTS),
+        seeds=(seeds, 1, MOST_SEEDS),
+        lost_minutes=(lost_minutes, 0.1, 10_000),
+        autoscale=(autoscale, 0.05, 1),
+    )
     if report.monthly_cost_usd is None:
         problem = f"there is no plan to simulate: the outcome is {report.outcome}"
         raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "simulate one that has deployments")])

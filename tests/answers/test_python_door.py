@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import optimizer
-from optimizer import Choice, OptimizerError, optimize, why_not
+from optimizer import Choice, InputError, OptimizerError, optimize, why_not
 from optimizer.cli.commands import COMMANDS
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import PACKAGE
@@ -180,6 +180,58 @@ def test_progress_is_told_each_step_and_nothing_prints(
 def test_every_error_is_one_to_catch() -> None:
     raised = [getattr(optimizer, name) for name in ("InputError", "SolverFailure", "VerificationFailed")]
     assert all(issubclass(error, OptimizerError) for error in raised)
+
+
+def _refused(asking: Callable[[], object]) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        asking()
+    return [str(finding) for finding in caught.value.findings]
+
+
+def test_numbers_out_of_their_range_are_refused_as_on_the_command_line(
+    market_of: Callable[..., Catalogs], chat: Scenario
+) -> None:
+    few = market_of("runpod")
+    plan = optimize(chat, few, work_limit=1)
+    asked: dict[str, Callable[[], object]] = {
+        "frontier: --sweep: ttft_ms from 400 to 800 in -2 is no range": lambda: optimizer.frontier(
+            chat, few, [optimizer.Sweep("ttft_ms", 400, 800, -2)]
+        ),
+        "risk: draws: 0 is not a number from 10 to 5,000": lambda: optimizer.risk(chat, few, draws=0),
+        "replan: months: -3 is not a number from 1 to 120": lambda: optimizer.replan([], few, [], months=-3),
+        "horizon: wanted_gap: nan is not a number from 0 to 1": lambda: optimizer.horizon(
+            chat, few, wanted_gap=float("nan")
+        ),
+        "watch: interval_s: -3 is not a number from 0.001 to 2,678,400": lambda: optimizer.watch(
+            ["none.prom"], plan, chat, few, interval_s=-3
+        ),
+        "simulate: requests: -5 is not a number from 1 to 10,000,000": lambda: optimizer.simulate(
+            plan, chat, few, requests=-5
+        ),
+        "benchmark: tool: no load generator is called 'vlm' (did you mean vllm": lambda: optimizer.benchmark(
+            plan, chat, few, "vlm"
+        ),
+    }
+    assert [said for said, asking in asked.items() if not _refused(asking)[0].startswith(said)] == []
+
+
+@pytest.mark.parametrize(
+    ("field", "workload"),
+    [
+        ("users", {"users": 3, "requests_per_user_hour": 1}),
+        ("tokens_per_day", {"tokens_per_day": {"total": 1000}}),
+        ("demand.profile", {"demand": {"profile": "week.csv"}}),
+        ("trace", {"trace": "day.csv", "input_tokens": None, "output_tokens": None}),
+    ],
+)
+def test_a_scenario_that_was_never_loaded_says_what_was_not_read(
+    market_of: Callable[..., Catalogs], chat: Scenario, field: str, workload: dict[str, object]
+) -> None:
+    first = chat.workloads[0].model_dump(exclude_none=True) | {"requests_per_second": None} | workload
+    built = Scenario.model_validate(chat.model_dump() | {"workloads": [first]})
+    said = _refused(lambda: optimize(built, market_of("runpod")))
+    assert [each.split(" (")[0].endswith("was not read yet") for each in said] == [True]
+    assert said[0].startswith(f"scenario: workloads[{chat.workloads[0].name}].{field}: ")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")

@@ -254,6 +254,10 @@ def test_what_can_not_be_asked_is_told_with_its_line_before_anything_runs(reads:
     assert refused(reads, over={"catalogs": ["nowhere"]}) == [
         ":4: catalogs: no such folder: nowhere (a folder of your own catalog files)"
     ]
+    assert refused(reads, over={"catalogs": ["nowhere"], "policy.max_gpus": [1, "many"]}) == [
+        ":4: catalogs: no such folder: nowhere (a folder of your own catalog files)",
+        ":7: policy.max_gpus: expected a whole number, not 'many'",
+    ]
     assert refused(reads) == [":1: give either over or cases (for instance over: {policy.confidence: [0.5, 0.9]})"]
     assert refused(reads, ovr={}, over={CONFIDENCE: 0.5}) == [
         ":2: ovr: unknown field (did you mean over?)",

@@ -14,6 +14,7 @@ from optimizer.answers.horizon.strategies import (
     value_between,
     without_looking_ahead,
 )
+from optimizer.base.arguments import check_within
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError, VerificationFailed
 from optimizer.base.memory import Memory
@@ -75,6 +76,7 @@ def horizon(
         InputError: no `lifecycle` section, names that the catalogs do not know, requirements that it cannot keep.
         VerificationFailed: the purchases did not survive independent arithmetic.
     """
+    check_within("horizon", wanted_gap=(wanted_gap, 0, 1))
     life = scenario.lifecycle
     if life is None:
         hint = "add for example lifecycle: {months: 36, growth_percent_per_month: 5}"

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from typing import Final
 
 from pydantic import Field, ValidationError
@@ -42,6 +42,7 @@ from optimizer.plan.variants.frontier import (
 SCHEMA_VERSION: Final = 1
 MAX_POINTS: Final = 400
 """Enough for a chart, few enough to be solved in minutes."""
+RANGE: Final = f"A and B positive and different, N a whole number from 2 to {MAX_POINTS}"
 
 
 class SweptField(Strict):
@@ -113,11 +114,13 @@ def sweep_of(text: str, scenario: Scenario) -> Sweep:
         start, end, count = (float(number) for number in numbers.split(":"))
     except ValueError as error:
         raise _refused(f"'{numbers}' is not A:B:N", f"for instance {name}=100:1000:10") from error
-    if not (0 < start < end or 0 < end < start) or not count.is_integer() or not 2 <= count <= MAX_POINTS:
-        raise _refused(
-            f"'{numbers}' is no range", f"A and B positive and different, N a whole number from 2 to {MAX_POINTS}"
-        )
+    if not _is_range(start, end, count):
+        raise _refused(f"'{numbers}' is no range", RANGE)
     return Sweep(field, start, end, int(count), workload or None)
+
+
+def _is_range(start: float, end: float, count: float) -> bool:
+    return (0 < start < end < inf or 0 < end < start < inf) and 2 <= count <= MAX_POINTS and float(count).is_integer()
 
 
 def _refused(problem: str, hint: str) -> InputError:
@@ -207,6 +210,9 @@ def frontier_steps(sweeps: Sequence[Sweep]) -> list[str]:
 def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | None]:
     if not 1 <= len(sweeps) <= 2 or len({sweep.name for sweep in sweeps}) < len(sweeps):
         raise _refused("give one sweep, or two of different fields", "for instance --sweep ttft_ms=200:2000:10")
+    for sweep in sweeps:
+        if not _is_range(sweep.start, sweep.end, sweep.count):
+            raise _refused(f"{sweep.name} from {sweep.start:g} to {sweep.end:g} in {sweep.count} is no range", RANGE)
     first, second = sweeps[0], (sweeps[1] if len(sweeps) > 1 else None)
     if first.count * (second.count if second else 1) > MAX_POINTS:
         raise _refused(f"{first.count} × {second.count if second else 1} points", f"at most {MAX_POINTS} in all")

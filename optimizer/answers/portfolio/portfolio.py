@@ -15,6 +15,7 @@ from optimizer.answers.portfolio.telling import PlannedAlone, report, without_pl
 from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioInputs, PortfolioReport, ServiceAlone
 from optimizer.answers.portfolio.ways_out import conflict_of, ways_out
 from optimizer.answers.portfolio.whole import NO_GAP, proven_together
+from optimizer.base.arguments import check_within
 from optimizer.base.arrays import Ints
 from optimizer.base.clock import Clock
 from optimizer.base.errors import VerificationFailed
@@ -32,6 +33,8 @@ from optimizer.program.portfolio.shared import Shared
 
 WANTED_GAP: Final = 0.01
 """Where the search for plans together ends, as a share of their cost, unless another is asked for."""
+
+MOST_JOBS: Final = 1024
 
 WORK_LIMIT: Final = 200_000
 """Simplex iterations of each plan alone, as many as a gate gives a scenario."""
@@ -94,9 +97,11 @@ def portfolio(
         The plans, what they share and what each pays; without plans what conflicts, and what would help.
 
     Raises:
+        InputError: a number out of its range.
         VerificationFailed: a plan, or what they share, did not survive independent arithmetic.
         SolverFailure: a process died.
     """
+    check_within("portfolio", jobs=(jobs, 1, MOST_JOBS), wanted_gap=(wanted_gap, 0, 1))
     kinds, clock, begin = _Kinds.of(files), Clock(time_limit_s, memory=Memory()), progress or silent
     scenarios = {number: files.files[position] for number, position in enumerate(kinds.first)}
     desk = desk_of(PortfolioInputs(catalogs, files.portfolio, scenarios), jobs)

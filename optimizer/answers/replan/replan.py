@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Final
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan, paired
 from optimizer.answers.gate.causes.price_news import by_weight, price_news
@@ -12,6 +13,7 @@ from optimizer.answers.gate.types import CausedBy, Removed
 from optimizer.answers.replan.choice import ReplanChoice, plan_of_today
 from optimizer.answers.replan.types import Replanned, ReplanReport
 from optimizer.answers.replan.words import sentence, summary_of
+from optimizer.base.arguments import check_within
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.memory import Memory
@@ -24,6 +26,8 @@ from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.record.fields import cents
+
+MOST_MONTHS: Final = 120
 
 
 def replan(
@@ -58,6 +62,7 @@ def replan(
             runs.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
+    check_within("replan", months=(months, 1, MOST_MONTHS))
     findings = [*unusable(files, catalogs), *(finding for file in files for finding in _by_the_second(file))]
     claimed, orphans = paired([file.scenario.name for file in files], baselines)
     findings += [finding for baseline in claimed.values() for finding in _unrecorded(baseline)]

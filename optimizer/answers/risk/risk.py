@@ -7,6 +7,7 @@ import numpy as np
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.answers.risk.report import JudgedDraws, asked_of, reported
+from optimizer.base.arguments import check_within
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.base.memory import Memory
@@ -30,6 +31,8 @@ RISK_PHASES: Final = ("planning", "drawing", "knowing each draw", "choosing purc
 
 DRAWS: Final = 200
 """Unless others are asked for."""
+LEAST_DRAWS, MOST_DRAWS = 10, 5000
+MOST_SEED: Final = 2**63 - 1
 BATCHES: Final = 10
 FEWEST_PER_BATCH, MOST_PER_BATCH = 10, 100
 """Draws by which purchases are chosen are others than those by which they are judged; half as many in each batch."""
@@ -70,9 +73,10 @@ def risk(
         of least mean and tail with their gap, and what brings the variance.
 
     Raises:
-        InputError: names that the catalogs do not know, requirements that draws do not keep.
+        InputError: names that the catalogs do not know, requirements that draws do not keep, draws out of their range.
         VerificationFailed: the answer did not survive independent arithmetic.
     """
+    check_within("risk", draws=(draws, LEAST_DRAWS, MOST_DRAWS), seed=(seed, 0, MOST_SEED))
     findings = list(check_scenario(scenario, catalogs))
     if findings:
         raise InputError(findings)

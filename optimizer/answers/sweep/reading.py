@@ -64,20 +64,17 @@ def load_sweep(path: Path, catalogs: Catalogs) -> SweepRuns:
     source = beside if beside.is_file() else find_scenario(name)
     written = read_document(source)
     base = scenario_in(written, source.parent)
-    known = {GIVEN: catalogs}
-    for case in cases:
-        folder = case.inputs.get(CATALOGS, GIVEN)
-        if folder not in known:
-            known[folder] = _laid_over(folder, path.parent, document, case.places[CATALOGS])
+    known, findings = _known(cases, catalogs, path.parent, document)
     hashes = {each: catalogs_sha256(known[each], by_second=True) for each in known}
     alike = {each: _first_alike(known[each], known) for each in known}
     asked = Scenario.model_validate(written.content)
-    runs, findings = list[SweepRun](), list[Finding]()
+    runs = list[SweepRun]()
     for case in cases:
         own = case.inputs.get(CATALOGS, GIVEN)
         try:
-            scenario = _changed(asked, case, written, source.parent, known[own])
-            runs.append(_run(case.inputs, scenario, own, alike[own], hashes[own]))
+            scenario = _changed(asked, case, written, source.parent, known.get(own))
+            if own in known:
+                runs.append(_run(case.inputs, scenario, own, alike[own], hashes[own]))
         except InputError as error:
             findings += [_relocated(finding, case, document) for finding in error.findings]
     if findings:
@@ -162,6 +159,20 @@ def _of_list(cases: Iterable[Mapping[str, Any]]) -> Iterator[_Case]:
         )
 
 
+def _known(
+    cases: Iterable[_Case], given: Catalogs, beside: Path, document: Document
+) -> tuple[dict[str, Catalogs], list[Finding]]:
+    """The catalogs that runs name, by name, and what is wrong with those that cannot be read."""
+    known, findings = {GIVEN: given}, list[Finding]()
+    folders = {case.inputs[CATALOGS]: case.places[CATALOGS] for case in cases if CATALOGS in case.inputs}
+    for folder, place in folders.items():
+        try:
+            known[folder] = _laid_over(folder, beside, document, place)
+        except InputError as error:
+            findings += error.findings
+    return known, findings
+
+
 def _laid_over(folder: str | None, beside: Path, document: Document, place: Location) -> Catalogs:
     """The shipped catalogs, under those of a folder where one is named."""
     if folder is None or folder == SHIPPED:
@@ -173,8 +184,8 @@ def _laid_over(folder: str | None, beside: Path, document: Document, place: Loca
     return load_catalogs(own if own.is_dir() else Path(folder))
 
 
-def _changed(asked: Scenario, case: _Case, written: Document, folder: Path, catalogs: Catalogs) -> Scenario:
-    """The scenario with this case's values in the place of its own, held against the catalogs."""
+def _changed(asked: Scenario, case: _Case, written: Document, folder: Path, catalogs: Catalogs | None) -> Scenario:
+    """The scenario with this case's values in the place of its own, held against the catalogs where there are any."""
     values, findings = dict[str, Any](), list[Finding]()
     for path, value in case.inputs.items():
         try:
@@ -186,7 +197,8 @@ def _changed(asked: Scenario, case: _Case, written: Document, folder: Path, cata
     try:
         document = replace(written, content=edited(asked, values))
         scenario = scenario_in(document, folder, catalogs).scenario
-        findings += [*check_scenario(scenario, catalogs), *uncalibrated_engines(scenario.policy, catalogs)]
+        if catalogs is not None:
+            findings += [*check_scenario(scenario, catalogs), *uncalibrated_engines(scenario.policy, catalogs)]
     except InputError as error:
         findings += error.findings
     if findings:

@@ -10,6 +10,7 @@ from optimizer.answers.watch.planned import PlannedReplica, planned_replica
 from optimizer.answers.watch.scrapes import observe
 from optimizer.answers.watch.types import WatchedBill, WatchedFigure, WatchReport, WatchVerdict
 from optimizer.answers.watch.window import Window
+from optimizer.base.arguments import check_within
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.deploying import Quantity
@@ -20,6 +21,7 @@ from optimizer.plan.record.report import PlanReport
 
 GRAVEST_FIRST: Final[tuple[WatchVerdict, ...]] = ("drifted", "undecided", "within")
 TOLERANCE: Final = 0.1
+LEAST_S, MOST_S = 0.001, 31 * 86_400
 REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
 """Of models, as those are named that others publish; not a path."""
 MILLION: Final = 1_000_000
@@ -56,6 +58,7 @@ def watch(
         InputError: there is no such deployment, nobody recorded what its engine calls its metrics, or a source cannot
             be read or tells of something else.
     """
+    check_within("watch", interval_s=(interval_s, LEAST_S, MOST_S), tolerance=(tolerance, 0, 1))
     planned = planned_replica(report, scenario, catalogs, deployment)
     metrics = _names(planned, catalogs)
     window = Window(observe(sources, interval_s), metrics.get("replica_label", ""))
