@@ -1,6 +1,7 @@
 """Numbers that a caller in Python gives, held to the ranges that the command line has for them."""
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.figures import exactly
 
 Range = tuple[float | None, float, float]
 """What was given, None for nothing, and the least and the most that it may be."""
@@ -13,7 +14,7 @@ def check_within(command: str, **given: Range) -> None:
         InputError: every one of them.
     """
     findings = [
-        Finding(command, 0, name, f"{value!r} is not a number from {least:g} to {most:,.12g}")
+        Finding(command, 0, name, f"{value!r} is not a number from {exactly(least)} to {exactly(most)}")
         for name, (value, least, most) in given.items()
         if value is not None and not least <= value <= most
     ]

@@ -26,9 +26,10 @@ from optimizer.inputs.scenario.scenario import Lifecycle, Scenario
 from optimizer.plan.horizon.branches import branches_of, demand_factor, horizon_of, months_of, tree_of
 from optimizer.plan.horizon.formulate import PlannedMonths, planned
 from optimizer.plan.horizon.observed import observed_percent_per_year, observed_prices
-from optimizer.plan.horizon.question import asked_over_months, not_held, terms_considered
+from optimizer.plan.horizon.question import asked_over_months, in_hours_to_try, not_held, terms_considered
 from optimizer.plan.horizon.readback import Read, break_even
 from optimizer.plan.horizon.scope import notes_of, scope_of
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.fields import usd
 from optimizer.plan.record.horizon import BranchAhead, HorizonReport
 from optimizer.plan.verify.horizon import verify_horizon
@@ -88,11 +89,9 @@ def horizon(
     if findings:
         raise InputError(findings)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
-    inquiry = asked_over_months(scenario, catalogs, clock)
-    plan = planned(inquiry, life, observed_percent_per_year(inquiry.market))
-    problem = undominated(plan.problem)
+    inquiries = in_hours_to_try(asked_over_months(scenario, catalogs, clock), life)
     begin(HORIZON_PHASES[0])
-    bought = solve_horizon(problem, clock.share(SHARE_OF_PURCHASES), wanted_gap)
+    plan, problem, bought = _cheapest(inquiries, life, clock.share(SHARE_OF_PURCHASES), wanted_gap)
     ways: dict[Name, Purchases] = {}
     if bought.found and len(problem.tree.weight) > 1:
         begin("the mean branch")
@@ -111,6 +110,20 @@ def horizon(
     alone = alone.at_most(branch_usd)
     report = _report(scenario, plan, problem, bought, wanted_gap)
     return _verified(_compared(report, plan, problem, alone, ways, branch_usd), scenario, catalogs)
+
+
+def _cheapest(
+    inquiries: Sequence[Inquiry], life: Lifecycle, clock: Clock, wanted_gap: float
+) -> tuple[PlannedMonths, HorizonProblem, Purchases]:
+    """The purchases in the hours of batches in which they cost least, with what is proven of all hours tried."""
+    found: list[tuple[PlannedMonths, HorizonProblem, Purchases]] = []
+    for number, inquiry in enumerate(inquiries):
+        plan = planned(inquiry, life, observed_percent_per_year(inquiry.market))
+        problem = undominated(plan.problem)
+        bought = solve_horizon(problem, clock.share(1 / (len(inquiries) - number)), wanted_gap)
+        found.append((plan, problem, bought))
+    plan, problem, bought = min(found, key=lambda each: (each[2].expected_usd, each[2].status == "infeasible"))
+    return plan, problem, bought.undercut_by(each for _, _, each in found)
 
 
 def _factors(life: Lifecycle) -> Iterator[tuple[int, float]]:

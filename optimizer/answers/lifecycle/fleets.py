@@ -9,9 +9,10 @@ from optimizer.answers.planning.optimize import proven_usd
 from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock
 from optimizer.inputs.scenario.policy import InForce
-from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.asking import first_with_a_plan
 from optimizer.plan.question.batches import solved_at_best_hours
+from optimizer.plan.question.growing import grown
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.question.solving import for_variations
@@ -105,27 +106,6 @@ class Fleets:
 def growth_factor(growth_percent_per_month: float, month: int) -> float:
     """Demand of a month, counted from 1, over that of the first."""
     return float((1 + growth_percent_per_month / 100) ** (month - 1))
-
-
-def grown(scenario: Scenario, factor: float) -> Scenario:
-    """The scenario with every workload's rate multiplied."""
-    return scenario.model_copy(update={"workloads": tuple(_grown(each, factor) for each in scenario.workloads)})
-
-
-def _grown(workload: Workload, factor: float) -> Workload:
-    deadline = None if workload.deadline is None else workload.deadline.times(factor)
-    if workload.requests_per_second is not None:
-        rate = workload.requests_per_second * factor
-        return workload.model_copy(update={"requests_per_second": rate, "deadline": deadline})
-    demand = workload.demand
-    if demand is None:
-        raise ValueError(f"the trace of workload {workload.name} was not loaded")
-    week, peak = demand.weekly_requests_per_second, demand.peak_requests_per_second
-    scaled = {
-        "weekly_requests_per_second": None if week is None else tuple(rate * factor for rate in week),
-        "peak_requests_per_second": None if peak is None else peak * factor,
-    }
-    return workload.model_copy(update={"demand": demand.model_copy(update=scaled), "deadline": deadline})
 
 
 def _moving(scenario: Scenario, in_force: Running) -> Scenario:

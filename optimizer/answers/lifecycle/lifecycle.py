@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from optimizer.answers.lifecycle.arithmetic import cumulative_usd, inference_share, overtaking_month
-from optimizer.answers.lifecycle.fleets import FleetAtDemand, Fleets, grown, growth_factor
+from optimizer.answers.lifecycle.fleets import FleetAtDemand, Fleets, growth_factor
 from optimizer.answers.lifecycle.training import PricedRun, priced, training_cost
 from optimizer.answers.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
 from optimizer.base.clock import Clock
@@ -24,6 +24,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario, outgrown
 from optimizer.inputs.scenario.scenario import Grid, Lifecycle, Scenario, Workload
 from optimizer.performance.market.market import grid_g_per_kwh
+from optimizer.plan.question.growing import grown
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.fields import Outcome

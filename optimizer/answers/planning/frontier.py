@@ -212,7 +212,9 @@ def _axes(scenario: Scenario, sweeps: Sequence[Sweep]) -> tuple[Sweep, Sweep | N
         raise _refused("give one sweep, or two of different fields", "for instance --sweep ttft_ms=200:2000:10")
     for sweep in sweeps:
         if not _is_range(sweep.start, sweep.end, sweep.count):
-            raise _refused(f"{sweep.name} from {sweep.start:g} to {sweep.end:g} in {sweep.count} is no range", RANGE)
+            raise _refused(
+                f"{sweep.name} from {exactly(sweep.start)} to {exactly(sweep.end)} in {sweep.count} is no range", RANGE
+            )
     first, second = sweeps[0], (sweeps[1] if len(sweeps) > 1 else None)
     if first.count * (second.count if second else 1) > MAX_POINTS:
         raise _refused(f"{first.count} × {second.count if second else 1} points", f"at most {MAX_POINTS} in all")

@@ -11,8 +11,10 @@ from optimizer.inputs.requirements.stated import StatedRequirement, stated_requi
 from optimizer.inputs.scenario.demand import POISSON_CV2
 from optimizer.inputs.scenario.policy import DEALING
 from optimizer.inputs.scenario.scenario import Lifecycle, Scenario
-from optimizer.plan.horizon.branches import horizon_of
+from optimizer.plan.horizon.branches import demand_factor, horizon_of, tree_of
 from optimizer.plan.question.asking import decided
+from optimizer.plan.question.batches import at_best_hours, in_hours_of
+from optimizer.plan.question.growing import grown
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.terms import stated_terms
 
@@ -40,6 +42,20 @@ def asked_over_months(scenario: Scenario, catalogs: Catalogs, clock: Clock) -> I
     terms = terms_considered(scenario, life) if life is not None else scenario.policy.pricing_terms
     policy = scenario.policy.model_copy(update={"pricing_terms": terms})
     return decided(Inquiry.of(scenario.model_copy(update={"policy": policy}), catalogs, clock))
+
+
+def in_hours_to_try(first: Inquiry, life: Lifecycle) -> tuple[Inquiry, ...]:
+    """The first month's question with batches in the hours that are best in it, and in those of the busiest month.
+
+    A batch is worked on in the same hours in all months. What is best for a small one may leave no room for a large
+    one, and the other way round more machines than are needed may be signed for.
+    """
+    if all(workload.deadline is None for workload in first.scenario.workloads):
+        return (first,)
+    busiest = at_best_hours(first.changed(grown(first.scenario, float(demand_factor(life, tree_of(life)).max()))))
+    other = in_hours_of(first, busiest)
+    same = [each.demand for each in first.scenario.workloads] == [each.demand for each in other.scenario.workloads]
+    return (first,) if same else (first, other)
 
 
 def terms_considered(scenario: Scenario, life: Lifecycle) -> tuple[PricingTerm, ...]:

@@ -29,7 +29,8 @@ def scope_of(planned: PlannedMonths, problem: HorizonProblem) -> HorizonScope:
     life = planned.prices.life
     due = [workload.name for workload in planned.inquiry.scenario.workloads if workload.deadline is not None]
     if due:
-        left_out.append(f"batches of {', '.join(due)} worked on in other hours than those that are best in month 1")
+        named = ", ".join(due)
+        left_out.append(f"batches of {named} worked on in other hours than those best in month 1, or in the busiest")
     if life.training:
         left_out.append("training, which `optimizer lifecycle` adds up")
     if life.replan_every_months > 1:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from optimizer.base.clock import Clock, Limit, LimitReached
 from optimizer.inputs.scenario.restating import worked_on_in
+from optimizer.inputs.scenario.scenario import Workload
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.simplifying import allowed_usd, in_place_of
 from optimizer.plan.question.solving import less_than, solved, solved_for_least_cost
@@ -83,6 +84,12 @@ def solved_at_best_hours(inquiry: Inquiry, known_usd: float | None = None) -> An
     if len(_due(inquiry)) > 1 or not (inquiry.simplifies and inquiry.scenario.policy.simplicity_percent):
         return answer
     return _in_simpler_hours(answer, every.tried)
+
+
+def in_hours_of(inquiry: Inquiry, other: Inquiry) -> Inquiry:
+    """The question with batches worked on in as many hours as another, of more demand, has for them."""
+    due = _due(inquiry)
+    return _in_hours(inquiry, due, tuple(_hours_of(other.scenario.workloads[position]) for position in due))
 
 
 def any_plan_at_any_hours(inquiry: Inquiry) -> bool:
@@ -169,6 +176,18 @@ def _window_hours(inquiry: Inquiry, position: int) -> int:
     """From when a batch is there to when it must be done."""
     deadline = inquiry.scenario.workloads[position].deadline
     return 0 if deadline is None else deadline.window_hours
+
+
+def _hours_of(workload: Workload) -> int:
+    """In how many hours from its start a batch is worked on."""
+    deadline, demand = workload.deadline, workload.demand
+    if deadline is None:
+        return 0
+    weekly = () if demand is None else demand.weekly()
+    working = tuple(rate > 0 for rate in weekly)
+    return next(
+        (hours for hours in range(deadline.window_hours) if deadline.is_open(hours) == working), deadline.window_hours
+    )
 
 
 def _ways(windows: Sequence[int]) -> Iterator[Hours]:

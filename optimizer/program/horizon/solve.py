@@ -4,6 +4,7 @@
 cheapest, as a plan does that is made anew every month; what it signed before it keeps and need not pay again.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -53,9 +54,16 @@ class Purchases:
         """The cheaper of two decisions on one problem, with what is proven of it here."""
         if other.expected_usd >= self.expected_usd:
             return self
-        bound = min(self.bound_usd, other.expected_usd)
-        proven = other.expected_usd - bound <= EQUAL_COST * other.expected_usd
-        return replace(other, status="optimal" if proven else "feasible", bound_usd=bound)
+        return other._above(min(self.bound_usd, other.expected_usd))
+
+    def undercut_by(self, others: "Iterable[Purchases]") -> "Purchases":
+        """The same where decisions on other problems may cost as little as their bounds say, if that is less."""
+        least_usd = min((each.bound_usd for each in others if each.status != "infeasible"), default=np.inf)
+        return self if not self.found or least_usd >= self.bound_usd else self._above(least_usd)
+
+    def _above(self, bound_usd: float) -> "Purchases":
+        proven = self.expected_usd - bound_usd <= EQUAL_COST * self.expected_usd
+        return replace(self, status="optimal" if proven else "feasible", bound_usd=bound_usd)
 
 
 def solve_horizon(
