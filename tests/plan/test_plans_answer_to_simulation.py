@@ -65,6 +65,18 @@ def broken_once(catalogs: Catalogs) -> tuple[Scenario, PlanReport]:
     return scenario, optimize(scenario, catalogs)
 
 
+def test_what_a_workload_meets_is_the_same_wherever_it_is_written(catalogs: Catalogs) -> None:
+    """Of two workloads the plan held in one order and not in the other, and cost a sixth less by that."""
+    other = CHAT | {"name": "search", "requests_per_second": 3.0, "input_tokens": 300}
+    both = question("l40s", 4.0)
+    there = Scenario.model_validate(both.model_dump() | {"workloads": [*both.model_dump()["workloads"], other]})
+    back = there.model_copy(update={"workloads": there.workloads[::-1]})
+    bought = by_formulas(there, catalogs)
+    met = [{each.workload: each for each in confirmed(asked, catalogs, bought).classes} for asked in (there, back)]
+    assert len(met[0]) == 2
+    assert met[0] == met[1]
+
+
 def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
     broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs
 ) -> None:

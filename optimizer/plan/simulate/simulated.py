@@ -50,6 +50,9 @@ TRIED_REQUESTS: Final = (2_000, 10_000)
 LARGEST_COUNTED_FLEET: Final = 16
 """The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
 to choose from."""
+OF_ANY_WORKLOAD: Final = 0
+"""Every workload meets the luck of its seed. With luck by its place in the scenario a plan held or not, and cost more
+or less, by the order in which workloads are written. Each is judged for itself, so they may have the same."""
 ROUTED: Final[Mapping[Dealing, str]] = {
     "in_turn": ", sent to replicas in turn",
     "by_chance": ", each sent to a replica by chance",
@@ -210,7 +213,7 @@ def _by_arrivals(
     loss: SimulatedLoss | None,
 ) -> Iterator[_Served]:
     """Every workload that replicas serve, at its busiest."""
-    for number, each in enumerate(services(claim, confidence)):
+    for each in services(claim, confidence):
         service = replace(each, router=router)
         coming = arrivals or Arrivals(service.cv2)
         fleet, count = _simulated_part(service, coming, requests)
@@ -219,7 +222,7 @@ def _by_arrivals(
         if lost is not None and coming.may_go_on:
             count = requests_through(lost, fleet.rate_per_s, count)
         losing = None if lost is None else (lost, half_s)
-        runs = [_run(fleet, coming, count, seed, number, losing) for seed in luck]
+        runs = [_run(fleet, coming, count, seed, losing) for seed in luck]
         yield _Served(service, runs, None if loss is None else lost_of(claim, service, loss), half_s)
 
 
@@ -233,8 +236,8 @@ def _by_hours(
             met = [(each.stream, each.scaled) for each in scaled.seeds]
             yield _Served(replace(scaled.week.service, router=router), met, scaled=scaled)
         return
-    for number, week in enumerate(asked):
-        runs = [served_week(week, router, MOST_REPLICAS, (seed, number)) for seed in luck]
+    for week in asked:
+        runs = [served_week(week, router, MOST_REPLICAS, (seed, OF_ANY_WORKLOAD)) for seed in luck]
         yield _Served(replace(week.service, router=router), runs)
 
 
@@ -249,7 +252,7 @@ def _judged_alone(service: ServedWorkload, requests: int) -> list[SimulatedClass
     """What so many requests meet at a workload's replicas."""
     coming = Arrivals(service.cv2)
     fleet, count = _simulated_part(service, coming, requests)
-    runs = [_run(fleet, coming, count, seed=0, number=0)]
+    runs = [_run(fleet, coming, count, seed=0)]
     return list(judged(service, met_by(service, runs).after(WARM_UP)))
 
 
@@ -272,11 +275,10 @@ def _run(
     arrivals: Arrivals,
     requests: int,
     seed: int,
-    number: int,
     losing: tuple[Lost, float] | None = None,
 ) -> tuple[Stream, Outcome]:
     """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
-    coming, dealing = (np.random.default_rng([seed, number, use]) for use in range(2))
+    coming, dealing = (np.random.default_rng([seed, OF_ANY_WORKLOAD, use]) for use in range(2))
     stream = arrivals.stream(coming, fleet, requests)
     lost, left_per_s = NO_OUTAGES, None
     if losing is not None:

@@ -84,7 +84,7 @@ def served_week(week: Week, router: Dealing, most_replicas: int, seeds: tuple[in
         week: The workload's.
         router: What sends requests to replicas, in turn or by chance.
         most_replicas: Of each deployment, that are looked at.
-        seeds: The luck, and the workload's number.
+        seeds: The luck, and what tells this use of it from others.
     """
     coming, dealing = (np.random.default_rng([*seeds, use]) for use in range(2))
     stream, period = requests_of_week(week, coming)
