@@ -92,6 +92,7 @@ def test_no_more_is_delivered_than_arrives_but_for_chance(catalogs: Catalogs) ->
         ({"load_value": None}, "load_value is missing"),
         ({"load_value": -1}, "load_value must be positive"),
         ({"tp": 1.5}, "degrees must be whole"),
+        ({"num_gpus": 1.5}, "num_gpus must be whole"),
         ({"tp": 4}, "tp x pp x dp exceeds num_gpus"),
         ({"model": "meta-llama/Llama-3.1-70B-Instruct"}, "does not fit: weights and working space"),
         ({"input_tokens": 2_000_000}, "does not fit: not even one request"),

@@ -13,7 +13,6 @@ from optimizer.cli.options import (
     OutputOption,
     QuietOption,
     ScenarioArgument,
-    TimeLimitOption,
     WorkLimitOption,
     deliver,
     watched,
@@ -25,6 +24,11 @@ SWEEP_HELP = (
     f"FIELD=A:[not bold]B[/]:N with FIELD one of {', '.join(names.SWEEPABLE)}, or WORKLOAD.FIELD; twice for a grid."
 )
 
+TIME_HELP = (
+    "Seconds for the whole command once its files are read. Points and changes of plan left without proof are told, "
+    "`complete` in the JSON is false, with exit code 0; 4 where no plan was found at all."
+)
+
 
 def frontier(
     scenario: ScenarioArgument,
@@ -32,7 +36,7 @@ def frontier(
     output_format: FormatOption = Format.TEXT,
     output: OutputOption = None,
     catalogs: CatalogsOption = None,
-    time_limit_s: TimeLimitOption = TIME_LIMIT_S,
+    time_limit_s: Annotated[float | None, typer.Option("--time-limit-s", min=0.001, help=TIME_HELP)] = TIME_LIMIT_S,
     work_limit: WorkLimitOption = None,
     quiet: QuietOption = False,
 ) -> None:

@@ -30,6 +30,7 @@ def assign_layout(
     fitting = np.maximum(np.floor(given_or(gpus, tp * pp) / (tp * pp)), 1.0)
     replicas = np.where(ranks | np.isnan(dp), fitting, dp)
     _note_assumed(table, assumed, np.stack([tp, pp, replicas]))
+    table.refuse(~np.isnan(gpus) & (gpus != np.floor(gpus)), "num_gpus must be whole")
     table.refuse(np.any([degree != np.floor(degree) for degree in (tp, pp, replicas)], axis=0), "degrees must be whole")
     table.refuse(tp * pp * replicas > max_gpus, "tp x pp x dp exceeds num_gpus")
     table.layout = {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
