@@ -77,6 +77,26 @@ def test_what_a_workload_meets_is_the_same_wherever_it_is_written(catalogs: Cata
     assert met[0] == met[1]
 
 
+def test_a_promise_that_nobody_doubts_lowers_nothing(catalogs: Catalogs) -> None:
+    """Replicas that were sent a long request in a hundred saw too few to tell its TTFT, which the plan kept. In
+    doubt was the TPOT of others, and all alike were counted on for 47 % where they hold 80."""
+    classes = [
+        {"share": 0.7, "input_tokens": 300, "output_tokens": 150},
+        {"share": 0.3, "input_tokens": 6000, "output_tokens": 300},
+    ]
+    asked = CHAT | {"model": "llama-3.1-70b", "requests_per_second": 30, "slo": {"ttft_ms": 1950, "tpot_ms": 80}}
+    asked = {name: said for name, said in asked.items() if name not in ("input_tokens", "output_tokens")}
+    gpus = {"allow": ["a100-80-sxm", "h100-sxm", "h200-sxm"]}
+    policy = {"providers": {"allow": ["verda"]}, "gpus": gpus, "precisions": ["fp8", "int4"]}
+    policy |= {"engines": ["tensorrt-llm"], "confidence": 0.8, "router": "in_turn", "spare_replicas": 1}
+    workload = asked | {"request_classes": classes}
+    scenario = Scenario.model_validate({"name": "two", "workloads": [workload], "policy": policy})
+    bought = by_formulas(scenario, catalogs)
+    assert sorted(each.pool for each in bought.deployments) == ["6000x300", "mixed"]
+    (held,) = held_rates(scenario, catalogs, bought, confirmed(scenario, catalogs, bought), (), Clock())
+    assert held.counted_share > 0.75
+
+
 def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
     broken_once: tuple[Scenario, PlanReport], catalogs: Catalogs
 ) -> None:

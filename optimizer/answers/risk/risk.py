@@ -1,5 +1,6 @@
 """What a plan is worth over draws of demand, prices, capacity and predictions, and what would be better bought."""
 
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,6 @@ RISK_PHASES: Final = ("planning", "drawing", "knowing each draw", "choosing purc
 DRAWS: Final = 200
 """Unless others are asked for."""
 LEAST_DRAWS, MOST_DRAWS = 10, 5000
-MOST_SEED: Final = 2**63 - 1
 BATCHES: Final = 10
 FEWEST_PER_BATCH, MOST_PER_BATCH = 10, 100
 """Draws by which purchases are chosen are others than those by which they are judged; half as many in each batch."""
@@ -76,7 +76,7 @@ def risk(
         InputError: names that the catalogs do not know, requirements that draws do not keep, draws out of their range.
         VerificationFailed: the answer did not survive independent arithmetic.
     """
-    check_within("risk", draws=(draws, LEAST_DRAWS, MOST_DRAWS), seed=(seed, 0, MOST_SEED))
+    check_within("risk", draws=(draws, LEAST_DRAWS, MOST_DRAWS), seed=(seed, 0, inf))
     findings = list(check_scenario(scenario, catalogs))
     if findings:
         raise InputError(findings)

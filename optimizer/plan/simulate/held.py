@@ -1,7 +1,7 @@
 """What replicas are found to hold where a plan breaks a promise: the rate at which a simulation leaves no doubt."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from operator import attrgetter
 from typing import Final
 
@@ -12,7 +12,7 @@ from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
-from optimizer.plan.simulate.judging import in_doubt, promises
+from optimizer.plan.simulate.judging import PromiseName, in_doubt, name_of, promises
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.simulated import holds_alone
 from optimizer.plan.verify.claim import Claim, configuration
@@ -31,10 +31,13 @@ def held_rates(
     known: Sequence[LoweredRate],
     clock: Clock,
 ) -> list[HeldRate]:
-    """What each deployment holds alone, of workloads of which a promise is broken or undecided.
+    """What each deployment holds alone, of the promises that are broken or undecided.
 
-    Every simulation meets the same luck, so that only the rate differs. A deployment that alone holds what it is sent
-    stays as it is; of several alike that which holds least speaks for all.
+    Every simulation meets the same luck, so that only the rate differs. A deployment that alone keeps these promises at
+    what it is sent stays as it is; of several alike that which holds least speaks for all. Of other promises it may see
+    requests too few to tell: lowered for these as well, one that was sent a long request in a hundred halved what was
+    counted on of all configurations alike, and the plan cost twice as much. Only where each keeps those in doubt, all
+    promises count.
 
     Args:
         scenario: What the plan was made for.
@@ -49,13 +52,18 @@ def held_rates(
     """
     claim = Claim(scenario, catalogs, fleet)
     before = {(each.workload, each.kin): each.counted_share for each in known}
-    doubtful = {item.workload for item, limit in promises(found) if in_doubt(limit)}
+    doubtful = {name_of(item, limit) for item, limit in promises(found) if in_doubt(limit)}
+    workloads = {workload for workload, *_ in doubtful}
+    promised = {name_of(item, limit) for item, limit in promises(found) if item.workload in workloads}
     least: dict[tuple[str, Kin], HeldRate] = {}
-    for service in services(claim, scenario.policy.confidence):
-        if service.workload.name not in doubtful:
-            continue
-        for own, held in _held_alone(claim, service, before, clock):
-            least[own] = min(held, least.get(own, held), key=attrgetter("counted_share"))
+    for names in (doubtful, promised):
+        for service in services(claim, scenario.policy.confidence):
+            if service.workload.name not in workloads:
+                continue
+            for own, held in _held_alone(claim, service, names, before, clock):
+                least[own] = min(held, least.get(own, held), key=attrgetter("counted_share"))
+        if least:
+            break
     return list(least.values())
 
 
@@ -81,12 +89,16 @@ def lowered_in(found: Simulation, policy: Policy) -> tuple[LoweredRate, ...]:
 
 
 def _held_alone(
-    claim: Claim, service: ServedWorkload, before: Mapping[tuple[str, Kin | None], float], clock: Clock
+    claim: Claim,
+    service: ServedWorkload,
+    names: Set[PromiseName],
+    before: Mapping[tuple[str, Kin | None], float],
+    clock: Clock,
 ) -> Iterator[tuple[tuple[str, Kin], HeldRate]]:
     """The deployments of a workload that do not hold what they are sent."""
     offers = {id(d): offer for d, _, offer in claim.placed}
     for number, d in enumerate(service.deployments):
-        of_sent = _largest_share(service, number, clock)
+        of_sent = _largest_share(service, number, names, clock)
         if of_sent == 1:
             continue
         own = service.workload.name, kin_of(configuration(d, offers[id(d)]))
@@ -97,16 +109,16 @@ def _held_alone(
         yield own, _held(d, own[1], held_per_s, predicted_per_s, claim.policy.highest_load)
 
 
-def _largest_share(service: ServedWorkload, number: int, clock: Clock) -> float:
+def _largest_share(service: ServedWorkload, number: int, names: Set[PromiseName], clock: Clock) -> float:
     """Of what a deployment is sent, the most that it holds alone, from below; 1 where it holds all of it."""
-    if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0)):
+    if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0), names):
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         if (limit := clock.reached) is not None:
             raise LimitReached(limit)
         middle = (low + high) / 2
-        if holds_alone(service.one_at(number, middle)):
+        if holds_alone(service.one_at(number, middle), names):
             low = middle
         else:
             high = middle

@@ -1,8 +1,8 @@
 """What became of simulated requests, held against the limits of their workload: kept, broken, or not decided."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from optimizer.plan.simulate.finding import FoundPrompts, joined, prompts_of
 from optimizer.plan.simulate.servers import ServedWorkload
 
 Metric = Literal["ttft_ms", "tpot_ms", "e2e_ms"]
+
+PromiseName: TypeAlias = tuple[str, str, str, str]
+"""Workload, class, metric and statistic."""
 
 LIKELY: Final = 0.95
 """Of every interval."""
@@ -222,6 +225,19 @@ def without_doubt(classes: Sequence[SimulatedClass]) -> bool:
 def promises(found: Simulation) -> Iterator[tuple[SimulatedClass, MeasuredLimit]]:
     """Every promise that was measured."""
     return ((item, limit) for item in found.classes for limit in item.limits)
+
+
+def name_of(item: SimulatedClass, limit: MeasuredLimit) -> PromiseName:
+    """What a promise is called, in every simulation of a plan."""
+    return item.workload, item.request_class, limit.metric, limit.statistic
+
+
+def of_these_alone(classes: Sequence[SimulatedClass], names: Container[PromiseName]) -> list[SimulatedClass]:
+    """The same with those of their promises alone."""
+    return [
+        item.model_copy(update={"limits": [limit for limit in item.limits if name_of(item, limit) in names]})
+        for item in classes
+    ]
 
 
 def room(promise: tuple[SimulatedClass, MeasuredLimit]) -> float:

@@ -1,6 +1,6 @@
 """A plan under simulated requests: what arrives at its replicas, what they do, and whether the promises hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -20,11 +20,13 @@ from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.autoscaling import ScaledWeek, autoscaling, scaled_weeks
 from optimizer.plan.simulate.judging import (
     LIKELY,
+    PromiseName,
     ServedRequests,
     all_hold,
     around_loss,
     judged,
     met_by,
+    of_these_alone,
     over_time,
     without_doubt,
 )
@@ -241,11 +243,11 @@ def _by_hours(
         yield _Served(replace(week.service, router=router), runs)
 
 
-def holds_alone(service: ServedWorkload) -> bool:
-    """Whether a workload's replicas keep every promise without doubt; many requests say it where few do not decide."""
+def holds_alone(service: ServedWorkload, names: Container[PromiseName]) -> bool:
+    """Whether a workload's replicas keep those promises without doubt; many requests say it where few do not decide."""
     few, many = TRIED_REQUESTS
-    found = _judged_alone(service, few)
-    return without_doubt(_judged_alone(service, many) if all_hold(found) is None else found)
+    found = of_these_alone(_judged_alone(service, few), names)
+    return without_doubt(of_these_alone(_judged_alone(service, many), names) if all_hold(found) is None else found)
 
 
 def _judged_alone(service: ServedWorkload, requests: int) -> list[SimulatedClass]:
