@@ -47,6 +47,24 @@ def test_no_week_costs_less_than_its_hours_rounded_up(problem: Problem, seed: in
         assert each.sum() - each[period] + cover.with_one(period)[offer] <= most
 
 
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, max_size=7), st.sampled_from([0.2, np.inf])
+)
+def test_offers_that_others_replace_are_left_out_of_no_least_cost(
+    offers: list[tuple[int, int]], step_usd: float
+) -> None:
+    """Against every offer at each number of steps."""
+    served, price = np.array([offers, offers[::-1]], dtype=np.float64).transpose(2, 0, 1)
+    found = covering._filled(served.astype(np.int64), price, np.array([step_usd, step_usd]))
+    least = [0.0]
+    for step in range(1, 200):
+        each = [least[max(step - n, 0)] + usd for n, usd in offers if n]
+        least.append(min([*each, least[-1] + step_usd]))
+    for row in found:
+        assert row[:200].tolist() == pytest.approx(least)
+
+
 def _served_alone(wanted_per_s: float, rates: list[float], offers: list[float], **scarce: Floats) -> Problem:
     return Problem(
         traffic=steady_traffic(("w/k",), np.array([wanted_per_s])),

@@ -184,12 +184,34 @@ def _least_rate(problem: Problem, worth: Worth) -> Floats:
 def _filled(steps: Ints, price: Floats, step_usd: Floats) -> Floats:
     """(T, S + 1) the least that serves so many steps, by any number of instances (T, O) and APIs at so much a step."""
     cost = np.zeros((len(steps), STEPS + 1))
+    steps, price = _worth_buying(steps, price)
     each = np.where(steps > 0, price, np.inf)
     rows, steps = np.arange(len(steps))[:, None], np.maximum(steps, 1)
     for step in range(1, STEPS + 1):
         by_instances = (cost[rows, np.maximum(step - steps, 0)] + each).min(axis=1, initial=np.inf)
         cost[:, step] = np.minimum(by_instances, cost[:, step - 1] + step_usd)
     return cost
+
+
+def _worth_buying(steps: Ints, price: Floats) -> tuple[Ints, Floats]:
+    """(T, W) what instances serve and cost in each period of which so many of another offer serve less there.
+
+    Of equals the first is left; where fewer than W are, the rest serve nothing.
+    """
+    keep = np.array([_worth_it(own, usd) for own, usd in zip(steps, price, strict=True)])
+    first = np.argsort(~keep, axis=1, kind="stable")[:, : keep.sum(axis=1).max(initial=0)]
+    left = np.take_along_axis(keep, first, axis=1)
+    return np.where(left, np.take_along_axis(steps, first, axis=1), 0), np.take_along_axis(price, first, axis=1)
+
+
+def _worth_it(steps: Ints, price: Floats) -> Flags:
+    """(O,) the same in one period, its offers all held against each other at once."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        often = np.floor(price[:, None] / price)
+        replaces = (often >= 1) & (steps[:, None] <= often * steps)
+    # of equals, which replace each other, the first is left
+    replaces &= ~(replaces.T & np.triu(np.ones_like(replaces)))
+    return np.asarray(~replaces.any(axis=1))
 
 
 def _with_scarce(cost: Floats, steps: Ints, price: Floats, available: int) -> Floats:
