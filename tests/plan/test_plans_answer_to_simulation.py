@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
+from optimizer.plan.simulate import held
 from optimizer.plan.simulate.arriving import Arrivals, Recorded
 from optimizer.plan.simulate.held import held_rates, lowered_in
 from optimizer.plan.simulate.judging import in_doubt
@@ -429,6 +431,21 @@ def test_a_plan_of_a_week_is_made_larger_in_every_hour_as_far_as_it_takes(
     hours = [each.formulation.periods.hour_to_period for each in (known, larger)]
     assert (after[hours[1]] >= before[hours[0]]).all()
     assert verified(question, read_back(larger)).passed
+
+
+@pytest.mark.parametrize("most", [0, 1, 31, 32, 47, 48, 55, 56, 57, 63])
+def test_the_share_that_a_replica_holds_is_the_largest_on_a_grid(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 64 parts. Replicas mostly hold nearly all: that takes four or five simulations, else at most eight."""
+    tries: list[float] = []
+
+    def holds(share: float, _: object) -> bool:
+        tries.append(share)
+        return share <= (most + 0.5) / 64
+
+    alone = SimpleNamespace(deployments=("one",), one_at=lambda _, share: share)
+    monkeypatch.setattr(held, "holds_alone", holds)
+    assert held._largest_share(alone, 0, set(), Clock()) == most / 64  # type: ignore[arg-type]
+    assert len(tries) <= (5 if most >= 48 else 8)
 
 
 def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:
