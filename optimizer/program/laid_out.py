@@ -4,10 +4,12 @@ What is paid all month is held to what is loaded from the start. For offers paid
 change what an instance holds costs a start, and most plans hold one configuration on an offer anyway. That is a
 relaxation, so its bound holds, and a plan whose layouts ask for no further start is as good in the whole program. Where
 one does, its offers' instances are counted by layout and the search is repeated; each round adds an offer, so it ends.
+The plan of a round, its starts paid for, is known to the next one, and stands where that is cut short. Where no proof
+is wanted it is not looked for again if they cost hardly anything.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,6 +27,9 @@ from optimizer.program.proof.steps import ruled_out, within_gap
 from optimizer.program.refine.loading import loaded
 from optimizer.program.refine.tie_break import break_ties
 from optimizer.program.search import search
+
+NEAR: Final = 0.01
+"""Share of what a plan costs that its starts may add before another one is looked for where no proof is wanted."""
 
 
 class LaidOut(NamedTuple):
@@ -63,11 +68,20 @@ def search_laid_out(problem: Problem, state: SearchState, eliminate: bool = True
         plan, turned = with_restarts(problem, result.incumbent)
         if plan.usd_per_hour <= result.incumbent.usd_per_hour * (1 + EQUAL_COST):
             return LaidOut(problem, replace(result, incumbent=plan))
-        more = turned & ~_counted(problem)
-        if not more.any() or state.clock.expired or within_gap(result.bound, plan, state):
-            return LaidOut(problem, paid_for(problem, result, plan))
-        problem, known = _by_layout(problem, more), replace(known, plan=None)
+        more, paid = turned & ~_counted(problem), paid_for(problem, result, plan)
+        enough = state.clock.expired or within_gap(result.bound, plan, state) or _near(result, paid, state)
+        if not more.any() or enough:
+            return LaidOut(problem, paid)
+        # what was found stands at the price of its starts, should the next search be cut short
+        problem, known = _by_layout(problem, more), replace(known, plan=paid.incumbent)
         state.eliminated.clear()
+
+
+def _near(result: SearchResult, paid: SearchResult, state: SearchState) -> bool:
+    """Whether a plan without a proof costs hardly more for its starts than was found without them."""
+    if state.proof or result.incumbent is None or paid.incumbent is None:
+        return False
+    return paid.incumbent.usd_per_hour <= (1 + NEAR) * result.incumbent.usd_per_hour
 
 
 def preferred(found: LaidOut, plan: Incumbent, clock: Clock) -> Incumbent:

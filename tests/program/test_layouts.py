@@ -12,9 +12,13 @@ from support.plain import plain_candidates, plain_offers
 from support.promises import faults, fewest_bins
 
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program import laid_out
 from optimizer.program.problem.data import LayoutTerms, Limits, steady_traffic
 from optimizer.program.problem.layouts import list_layouts
 from optimizer.program.problem.problem import Problem
+from optimizer.program.proof.relaxation import no_bound
+from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
+from optimizer.program.search import search
 from optimizer.program.solve import solve, solve_plainly
 
 FREE = LayoutTerms(kept=False)
@@ -79,6 +83,44 @@ def test_a_machine_paid_by_the_hour_is_started_anew_for_other_contents() -> None
         (held,) = solution.loaded
         assert held.standing.sum(axis=1).tolist() == [1, 1]
         assert np.abs(np.diff(held.standing, axis=0)).sum() == 2
+
+
+def test_a_plan_of_other_contents_stands_at_the_price_of_its_starts_where_the_next_search_is_cut_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    by_the_hour = replace(ALTERNATING, offers=replace(ALTERNATING.offers, always_paid=np.array([False])))
+    known_plans: list[Incumbent | None] = []
+
+    def once(problem: Problem, state: SearchState, eliminate: bool, known: Known) -> SearchResult:
+        known_plans.append(known.plan)
+        if len(known_plans) == 1:
+            return search(problem, state, eliminate, known)
+        return SearchResult("unproven", no_bound(problem), known.plan)
+
+    monkeypatch.setattr(laid_out, "search", once)
+    found = solve(by_the_hour)
+    assert [plan is None for plan in known_plans] == [True, False]
+    assert (found.outcome, found.cost_usd_per_month) == ("feasible", pytest.approx(10.2 * HOURS_PER_MONTH))
+    assert not faults(by_the_hour, found)
+
+
+def test_a_first_plan_whose_starts_cost_hardly_more_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rarely = day_and_night(
+        [[8.0, 0.0], [0.0, 8.0]], [[1.0, 0.0], [0.0, 4.0]], [1, 4], always_paid=False, start_share=1e-3
+    )
+    searches: list[Problem] = []
+
+    def counted(problem: Problem, state: SearchState, eliminate: bool, known: Known) -> SearchResult:
+        searches.append(problem)
+        return search(problem, state, eliminate, known)
+
+    monkeypatch.setattr(laid_out, "search", counted)
+    first, first_searches = solve(rarely, proof=False), len(searches)
+    proven = solve(rarely)
+    assert (first_searches, len(searches)) == (1, 3)
+    assert (
+        first.cost_usd_per_month == pytest.approx(proven.cost_usd_per_month) == pytest.approx(10.02 * HOURS_PER_MONTH)
+    )
 
 
 def test_machines_that_serve_nobody_for_a_period_may_be_repartitioned() -> None:

@@ -47,8 +47,10 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Peri
     part = compacted(problem, keep)
     with state.phase("relaxation"):
         found = pattern_bound(part.problem, state.clock)
-        if problem.traffic.start_share.any():
-            found = bound_over_the_week(part.problem, found, state.clock)
+        # nobody is told a bound of a first plan, which is made of levels sooner than starts are counted
+        bounded = state.proof or state.relative_gap > 0 or np.isfinite(state.cutoff_usd_per_hour)
+        if bounded:
+            found = _with_starts(part.problem, found, state)
         bound = known.raises(found.bound.for_whole(part.candidates, len(problem.candidates)))
     state.best_and_bound(known.plan, bound.usd_per_hour)
     if ruled_out(problem, bound.usd_per_hour, state):
@@ -60,6 +62,7 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Peri
         levels = plan_of_levels(part, found, kinds_of_periods(problem), problem, own, search)
         incumbent = cheaper(levels, known.plan)
         if levels is None:
+            found = found if bounded else _with_starts(part.problem, found, state)
             incumbent = cheaper(_planned_over_the_week(part, found, problem, state), incumbent)
             if incumbent is not None or not (may_part(problem) and state.proof):
                 incumbent = _planned_on_parts(part, found, incumbent, problem, state, bound)
@@ -76,6 +79,11 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Peri
         ended: Status = "unproven" if incumbent is None else "feasible"
         return result_of(problem, keep, bound, SolverResult(ended, bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)
+
+
+def _with_starts(problem: Problem, found: PatternBound, state: SearchState) -> PatternBound:
+    """The bound with what starts add to it, where any is paid for."""
+    return bound_over_the_week(problem, found, state.clock) if problem.traffic.start_share.any() else found
 
 
 def _parted(
