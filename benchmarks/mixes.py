@@ -20,7 +20,8 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions, pool_options
 from optimizer.performance.candidates.pools import MIXED, Pool, mix_of
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.solving import held, solved
+from optimizer.plan.question.mixes_held import held
+from optimizer.plan.question.solving import solved
 
 EQUAL_COST = 1e-6
 """Relative difference that a plan must save to count as cheaper."""

@@ -17,8 +17,9 @@ from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import joined_classes, triangulated
 from optimizer.plan.question import solving
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.mixing import mixing_of
-from optimizer.plan.question.solving import held, solved_for_least_cost
+from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 
 FIVE = ((0.24, 390, 400), (0.18, 400, 400), (0.18, 410, 390), (0.2, 5900, 200), (0.2, 6100, 200))

@@ -15,7 +15,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.pools import MIXED, pools_of
 from optimizer.performance.candidates.triangulation import Simplex, apart, corners_around, served, split, triangulated
-from optimizer.plan.question import solving as asking
+from optimizer.plan.question import mixes_held as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
 from optimizer.plan.question.solving import solved_for_least_cost

@@ -4,15 +4,20 @@ from dataclasses import replace
 
 import pytest
 
+from optimizer.answers.planning.optimize import verified
 from optimizer.answers.planning.tried import SimulatedPlan, tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question import solving, soon
+from optimizer.performance.candidates.mixes import OverloadedMix
+from optimizer.performance.candidates.periods import exact_hours
+from optimizer.plan.question import mixes_held, solving, soon
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.solving import of_every_hour, solved_for_least_cost
 from optimizer.plan.question.soon import first_answer, found_soon
+from optimizer.plan.readback.readback import read_back
 
 
 def _week(ttft_ms: int = 3000) -> Scenario:
@@ -95,3 +100,32 @@ def test_a_week_of_one_class_is_asked_whole_at_once(catalogs: Catalogs, monkeypa
     one = alone.model_copy(update={"request_classes": (alone.request_classes[0].model_copy(update={"share": 1.0}),)})
     asked = Inquiry.of(week.model_copy(update={"workloads": (one,)}), catalogs)
     assert not first_answer(asked).every_hour_is_due
+
+
+class _OverloadedAnswer(Answer):
+    """An answer of which one mix is told to be more than a replica holds."""
+
+    def broken(self) -> tuple[OverloadedMix, ...]:
+        return (OverloadedMix(0, (0.3, 0.7), 1.1),)
+
+
+def test_a_plan_whose_replicas_do_not_hold_is_made_larger_where_no_round_is_left(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was proven of it stands; where even that costs more than a known plan there is no plan."""
+    week = _week()
+    asked = replace(Inquiry.of(week, catalogs), hour_to_period=exact_hours(week), any_of_equals=True)
+    plain = asked.solved_once(None)
+    overloaded = _OverloadedAnswer(plain.inquiry, plain.formulation, plain.solution)
+    least_usd = plain.solution.cost_usd_per_month
+    assert least_usd is not None
+    monkeypatch.setattr(Inquiry, "solved_once", lambda *_: overloaded)
+    monkeypatch.setattr(mixes_held, "_too_late", lambda *_: "time limit")
+    larger = held(asked, None, None, 2 * least_usd)
+    assert not larger.broken()
+    assert least_usd * (1 - 1e-9) <= (larger.solution.cost_usd_per_month or 0.0) < 2 * least_usd
+    assert larger.solution.bound_usd_per_month == pytest.approx(plain.solution.bound_usd_per_month)
+    assert verified(larger.inquiry, read_back(larger)).passed
+    none = held(asked, None, None, 0.5 * least_usd)
+    assert none.solution.cost_usd_per_month is None
+    assert none.solution.bound_usd_per_month == plain.solution.bound_usd_per_month

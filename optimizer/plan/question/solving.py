@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from optimizer.base.arrays import Flags, Ints
-from optimizer.base.clock import Clock, Limit, LimitReached
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.performance.candidates.mixes import OverloadedMix, with_better_predicted
 from optimizer.performance.candidates.periods import exact_hours, told_apart
@@ -17,14 +17,12 @@ from optimizer.performance.candidates.triangulation import MOST_SPLIT
 from optimizer.plan.question.by_second import cheaper, choices_of, containers_of, usd_of, without_containers
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import own_configurations
+from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.service import promising_mixes, with_own_pools
 from optimizer.plan.question.simple_first import enough_usd, may_end_simply, simple_first
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.solve import configurations_missing
-
-MOST_ROUNDS = 8
-"""Solves with mixing, each knowing the mixes that broke before; most plans settle in one to three."""
 
 MOST_PROBINGS = 8
 """Times that mixes are predicted because replicas may sustain more of them; most plans need one or two."""
@@ -252,57 +250,6 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
         if not best.inquiry.mixes_between():
             return best
     return _ahead_of(replace(best, inquiry=replace(best.inquiry, looks_ahead=False)), ahead, least_usd)
-
-
-def held(inquiry: Inquiry, keep: Sequence[Flags] | None, known: Answer | None, known_usd: float | None) -> Answer:
-    """The optimum of which every replica holds at the mix that it is sent, or a known plan where that is cheaper.
-
-    Every deployment is predicted again at the mix that the plan sends it. Where one does not hold, its mix becomes one
-    of the predicted ones and the program is solved again, after `MOST_ROUNDS` with nothing added up between predicted
-    mixes, which always holds. What is proven before a limit ends that stands.
-    """
-    cost_usd = known_usd if known is None else known.solution.cost_usd_per_month or known_usd
-    solved_before = known.rounds if known is not None and known.looked_between else 0
-    rounds, since_s = 1, inquiry.clock.spent_s
-    answer = inquiry.solved_once(keep, cost_usd)
-    while broken := answer.broken():
-        mixing = rounds < (MOST_ROUNDS if inquiry.most_rounds is None else inquiry.most_rounds)
-        if not mixing and inquiry.most_rounds is not None and known is not None:
-            return known
-        again = inquiry if inquiry.clock.expired else inquiry.with_predicted(broken) if mixing else inquiry.apart()
-        if cost_usd is not None and (limit := _too_late(inquiry, inquiry.clock.spent_s - since_s)) is not None:
-            inquiry.still_wanted()
-            bounded = replace(answer.solution, ended_by=answer.solution.ended_by or limit)
-            if known is None or known.solution.cost_usd_per_month is None:
-                return replace(answer, solution=bounded.without_its_plan(), rounds=rounds, looked_between=True)
-            solution = known.solution.bounded_by(bounded)
-            return replace(known, inquiry=inquiry, solution=solution, rounds=solved_before + rounds)
-        inquiry, rounds, since_s = again, rounds + 1, inquiry.clock.spent_s
-        answer = inquiry.solved_once(keep, cost_usd)
-    found = answer if known is None else _better(known, answer)
-    return replace(found, rounds=solved_before + rounds, looked_between=True)
-
-
-def _too_late(inquiry: Inquiry, took_s: float) -> Limit | None:
-    """The limit that leaves no time for another round; of a week for one that takes as long as the last did, which
-    would end with a bound that is worse."""
-    left_s = inquiry.clock.left_s()
-    short = inquiry.over_time and left_s is not None and left_s < took_s
-    return inquiry.clock.reached or ("time limit" if short else None)
-
-
-def _better(known: Answer, found: Answer) -> Answer:
-    """The cheaper of two plans, with what is proven of both; of equals the known one."""
-    plain, other = known.solution, found.solution
-    if plain.cost_usd_per_month is None:
-        return found
-    if other.cost_usd_per_month is not None and other.cost_usd_per_month < plain.cost_usd_per_month * (1 - EQUAL_COST):
-        return found
-    if other.outcome not in ("optimal", "infeasible"):
-        solution = plain.bounded_by(other)
-    else:
-        solution = plain if plain.outcome == "optimal" else plain.above(plain.cost_usd_per_month, plain.ended_by)
-    return replace(known, inquiry=found.inquiry, solution=solution)
 
 
 def _raised(inquiry: Inquiry) -> Inquiry:
