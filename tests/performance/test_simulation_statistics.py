@@ -24,6 +24,35 @@ def test_a_percentile_lies_in_its_interval_as_often_as_promised() -> None:
     assert np.mean([each.low <= truth <= each.high for each in found]) >= 0.87
 
 
+def test_a_percentile_of_waits_lies_in_its_interval_where_neighbours_are_alike() -> None:
+    """Waits before one server at 70 % load, exponential gaps and services: P(W > t) = 0.7 exp(-0.3 t).
+
+    Taken as independent, a third of the intervals held the truth.
+    """
+    rng, truth, held, count = np.random.default_rng(11), np.log(0.7 / 0.05) / 0.3, 0, 200
+    for _ in range(count):
+        steps = rng.exponential(1.0, 10_000) - rng.exponential(1 / 0.7, 10_000)
+        path = np.cumsum(steps)
+        found = quantile((path - np.minimum.accumulate(np.minimum(path, 0.0)))[1000:], 0.95, 0.95)
+        held += found.low <= truth <= found.high
+    assert held / count >= 0.85
+
+
+def test_a_share_among_requests_that_are_alike_is_bounded_as_by_fewer() -> None:
+    """Each of 500 requests ten times over says no more than once."""
+    kept = np.random.default_rng(3).random(500) < 0.9
+    once, tenfold = share_within(kept, 0.95), share_within(np.repeat(kept, 10), 0.95)
+    assert tenfold.value == once.value
+    assert tenfold.high - tenfold.low == pytest.approx(once.high - once.low, rel=0.3)
+
+
+def test_the_mean_of_a_few_normal_values_lies_in_its_interval_as_often_as_promised() -> None:
+    """Twenty stretches of one value each: 95 % by Student's t, 93.5 % by the normal distribution."""
+    rng = np.random.default_rng(5)
+    found = [mean(rng.normal(0.0, 1.0, 20), 0.95) for _ in range(4000)]
+    assert np.mean([each.low <= 0.0 <= each.high for each in found]) == pytest.approx(0.95, abs=0.008)
+
+
 def test_too_few_requests_bound_no_percentile() -> None:
     assert quantile(np.arange(58.0), 0.95, 0.9).high == np.inf
     assert quantile(np.arange(59.0), 0.95, 0.9).high == 58.0

@@ -1,4 +1,7 @@
-"""What a sample says of all requests: shares and percentiles with exact binomial intervals."""
+"""What a sample says of all requests: shares and percentiles with binomial intervals, as wide as neighbours are alike.
+
+Who waits behind the same burst waits alike, so a sample says as much as fewer requests that know nothing of each other.
+"""
 
 import math
 from collections.abc import Callable
@@ -10,8 +13,11 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 
 HALVINGS = 60
-STRETCHES = 40
-"""Parts of a sample whose means are taken as independent."""
+STRETCHES = 20
+"""Parts of a sample, by arrival, whose means are taken as independent: batch means (Law and Kelton, 2000), 10 to 30 of
+them by Schmeiser (1982)."""
+FEWEST_ALIKE = 10 * STRETCHES
+"""Of fewer requests stretches are too short to tell how alike neighbours are."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +30,26 @@ class Bounded:
 
 
 def share_within(within: Flags, likely: float) -> Bounded:
-    """The share of requests for which something holds."""
-    return share_of(int(np.sum(within)), len(within), likely)
+    """The share of requests, in the order of arrival, for which something holds."""
+    if not len(within):
+        return share_of(0, 0, likely)
+    share, count = float(np.mean(within)), _independent(within)
+    bounds = share_of(round(share * count), count, likely)
+    return Bounded(share, min(bounds.low, share), max(bounds.high, share))
+
+
+def _independent(holds: Flags) -> int:
+    """As many requests that know nothing of each other as say as much of a share as these, in the order of arrival.
+
+    The variance of the shares of stretches is this many times less than that of one request: the effective sample size
+    of Heidelberger and Lewis (1984), who bound quantiles of dependent sequences by it.
+    """
+    count, share = len(holds), float(np.mean(holds))
+    if count < FEWEST_ALIKE or share in (0.0, 1.0):
+        return count
+    shares = [float(np.mean(part)) for part in np.array_split(holds, STRETCHES)]
+    alike = float(np.var(shares, ddof=1)) * (count / STRETCHES) / (share * (1 - share))
+    return max(int(count / max(alike, 1.0)), 1)
 
 
 def share_of(kept: int, count: int, likely: float) -> Bounded:
@@ -44,27 +68,33 @@ def share_of(kept: int, count: int, likely: float) -> Bounded:
 
 
 def quantile(values: Floats, level: float, likely: float) -> Bounded:
-    """A percentile between two order statistics: how many of n values lie below it is binomial."""
+    """A percentile between two order statistics: how many of n values lie below it is binomial.
+
+    Args:
+        values: (n,) in the order of arrival.
+        level: Of the percentile.
+        likely: Of the interval.
+    """
     ordered, count = np.sort(values), len(values)
     if not count:
         return Bounded(float("nan"), 0.0, float("inf"))
-    tail = (1 - likely) / 2
-    cumulated = np.cumsum(_probabilities(_log_factorials(count), np.arange(count + 1))(level))
+    own = float(ordered[min(int(np.ceil(level * count)), count) - 1])
+    tail, independent = (1 - likely) / 2, _independent(values <= own)
+    cumulated = np.cumsum(_probabilities(_log_factorials(independent), np.arange(independent + 1))(level))
     # the largest rank that leaves at most `tail` below it, the smallest that leaves at most `tail` above
     first = int(np.searchsorted(cumulated, tail, side="right"))
     last = int(np.searchsorted(cumulated, 1 - tail, side="left")) + 1
     return Bounded(
-        float(ordered[min(int(np.ceil(level * count)), count) - 1]),
-        float(ordered[first - 1]) if first else 0.0,
-        float(ordered[last - 1]) if last <= count else float("inf"),
+        own,
+        float(ordered[first * count // independent - 1]) if first else 0.0,
+        float(ordered[-(-last * count // independent) - 1]) if last <= independent else float("inf"),
     )
 
 
 def mean(values: Floats, likely: float) -> Bounded:
     """A mean with its standard errors to both sides, from stretches of the sample in the order of arrival.
 
-    Waits of neighbours resemble each other, so the stretches' means are what is independent: batch means, Law and
-    Kelton (2000).
+    Waits of neighbours resemble each other, so the stretches' means are what is independent.
     """
     if not len(values):
         return Bounded(float("nan"), 0.0, float("inf"))
@@ -72,8 +102,14 @@ def mean(values: Floats, likely: float) -> Bounded:
     if len(values) < STRETCHES or not np.isfinite(own):
         return Bounded(own, 0.0, float("inf"))
     means = [float(np.mean(part)) for part in np.array_split(values, STRETCHES)]
-    error = NormalDist().inv_cdf((1 + likely) / 2) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
+    error = _student(likely, STRETCHES - 1) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
     return Bounded(own, own - error, own + error)
+
+
+def _student(likely: float, freedom: int) -> float:
+    """Student's t within which so many lie on both sides, by the expansion of Fisher and Cornish (1960)."""
+    z = NormalDist().inv_cdf((1 + likely) / 2)
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def chance_of_at_most(most: int, count: int, share: float) -> float:
