@@ -47,9 +47,9 @@ def test_a_share_among_requests_that_are_alike_is_bounded_as_by_fewer() -> None:
 
 
 def test_the_mean_of_a_few_normal_values_lies_in_its_interval_as_often_as_promised() -> None:
-    """Twenty stretches of one value each: 95 % by Student's t, 93.5 % by the normal distribution."""
+    """Twenty stretches of two values each: 95 % by Student's t, 93.5 % by the normal distribution."""
     rng = np.random.default_rng(5)
-    found = [mean(rng.normal(0.0, 1.0, 20), 0.95) for _ in range(4000)]
+    found = [mean(rng.normal(0.0, 1.0, 40), 0.95) for _ in range(4000)]
     assert np.mean([each.low <= 0.0 <= each.high for each in found]) == pytest.approx(0.95, abs=0.008)
 
 

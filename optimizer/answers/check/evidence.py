@@ -12,7 +12,7 @@ from optimizer.base.arrays import Floats
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.importing.load_results.record import LoadResult, Requests
 from optimizer.performance.physics.queueing import QUANTILES
-from optimizer.performance.simulation.statistics import STRETCHES, Bounded, mean
+from optimizer.performance.simulation.statistics import FEWEST_BOUNDED, Bounded, mean
 from optimizer.plan.benchmark.runs import SURE
 
 Limits = Mapping[str, float]
@@ -161,7 +161,7 @@ def _mean_of_summary(result: LoadResult, metric: str) -> MeanOf | None:
     """From the mean and the deviation in a file without single requests.
 
     Requests that are served at the same time resemble each other, so it counts as many independent ones as fit after
-    each other into the run; with fewer than `STRETCHES` of them nothing is said.
+    each other into the run; with fewer than `FEWEST_BOUNDED` of them nothing is said.
     """
     value_ms, std_ms, lasts_ms = (
         getattr(result, metric).get("mean"),
@@ -172,7 +172,7 @@ def _mean_of_summary(result: LoadResult, metric: str) -> MeanOf | None:
     if value_ms is None or std_ms is None or not lasts_ms or duration_s is None or done is None:
         return None
     after_each_other = min(duration_s * MS_PER_S / lasts_ms, done)
-    if after_each_other < STRETCHES:
+    if after_each_other < FEWEST_BOUNDED:
         return None
     return MeanOf(done, value_ms, NormalDist().inv_cdf(SURE) * std_ms / math.sqrt(after_each_other))
 

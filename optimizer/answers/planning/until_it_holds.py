@@ -105,13 +105,13 @@ def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer 
 
 
 def held_plan(asked: Inquiry, answer: Answer) -> PlannedFleet | None:
-    """The plan that is shown of a question and its answer, beside another; None where it breaks a promise all the same.
+    """The plan that is shown of a question and its answer, beside another; None where it leaves a promise in doubt.
 
     Raises:
         LimitReached: before that was known.
     """
     attempt = held_beside(asked, answer)
-    return None if attempt.breaks else attempt.bought
+    return attempt.bought if attempt.holds else None
 
 
 def counted_on_for_less(asked: Inquiry, answer: Answer) -> tuple[LoweredRate, ...] | None:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.answers.watch.window import Histogram
-from optimizer.performance.simulation.statistics import STRETCHES
+from optimizer.performance.simulation.statistics import FEWEST_BOUNDED
 from optimizer.plan.benchmark.runs import SURE
 
 Z: Final = NormalDist().inv_cdf(SURE)
@@ -53,7 +53,7 @@ def mean_between(h: Histogram, together: float = 1.0) -> Between | None:
         None where it has no sum, or too few values to say how far they spread.
     """
     independent = h.count / max(together, 1.0)
-    if not math.isfinite(h.total) or independent < STRETCHES:
+    if not math.isfinite(h.total) or independent < FEWEST_BOUNDED:
         return None
     mean = h.total / h.count
     error = Z * math.sqrt(max(_widest_squares(h) / h.count - mean**2, 0.0) / independent)
@@ -104,7 +104,7 @@ def share_between(share: float, lengths: Histogram) -> Between | None:
     if not math.isfinite(lengths.total) or lengths.total <= 0:
         return None
     alike = lengths.total**2 / max(_widest_squares(lengths), lengths.total**2 / lengths.count)
-    if alike < STRETCHES:
+    if alike < FEWEST_BOUNDED:
         return None
     kept = min(max(share, 0.0), 1.0)
     spread = Z * Z / alike

@@ -16,6 +16,8 @@ HALVINGS = 60
 STRETCHES = 20
 """Parts of a sample, by arrival, whose means are taken as independent: batch means (Law and Kelton, 2000), 10 to 30 of
 them by Schmeiser (1982)."""
+FEWEST_BOUNDED = 2 * STRETCHES
+"""Values: of fewer nobody says how far a mean may be off."""
 FEWEST_ALIKE = 10 * STRETCHES
 """Of fewer requests stretches are too short to tell how alike neighbours are."""
 
@@ -99,7 +101,7 @@ def mean(values: Floats, likely: float) -> Bounded:
     if not len(values):
         return Bounded(float("nan"), 0.0, float("inf"))
     own = float(np.mean(values))
-    if len(values) < STRETCHES or not np.isfinite(own):
+    if len(values) < FEWEST_BOUNDED or not np.isfinite(own):
         return Bounded(own, 0.0, float("inf"))
     means = [float(np.mean(part)) for part in np.array_split(values, STRETCHES)]
     error = _student(likely, STRETCHES - 1) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
