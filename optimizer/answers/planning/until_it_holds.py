@@ -95,13 +95,15 @@ def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer 
 
     if look() if asked.kept is None else asked.kept.simulated("at a look", asked.scenario, bought, look):
         return answer
+    if again is None:
+        return None
 
     def asked_again(lowered: Inquiry) -> Answer:
         lowered.clock.spend(WORK_OF_ROUND)
-        return (again or answered)(lowered)
+        return again(lowered)
 
-    attempt = None if again is None else held_beside(asked, answer, asked_again)
-    return None if attempt is None or attempt.breaks else attempt.answer
+    attempt = held_beside(asked, answer, asked_again)
+    return None if attempt.breaks else attempt.answer
 
 
 def held_plan(asked: Inquiry, answer: Answer) -> PlannedFleet | None:
