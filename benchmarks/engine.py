@@ -5,12 +5,14 @@
 Needs vLLM and one GPU, and nothing of this project: the machine that has the GPU need not have the rest, nor weights,
 nor a network. `--serve` is the script that `optimizer export PLAN.json --to vllm` writes, run as it is but for weights
 that are drawn and a tokenizer whose every word is one token. `--runs` holds the options of one `vllm bench serve` a
-line; all of them run in one process, for the tool takes longer to start than some of them take. No run begins after
-`--seconds`, so that what was measured until then is kept.
+line, or of several with ` & ` between them, which are sent at the same time. The tool is imported once for all, for
+that takes longer than some of them do. No run begins after `--seconds`, so that what was measured until then is kept,
+and none before the file of `--after` is there: two servers start side by side on one card, and are loaded in turn.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import shlex
 import subprocess
@@ -26,7 +28,6 @@ from vllm.benchmarks.serve import add_cli_args
 from vllm.benchmarks.serve import main as bench_serve
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 
-URL = "http://127.0.0.1:8000"
 LONG = ("generated_texts", "itls", "errors", "input_lens", "output_lens", "start_times")
 """Of single requests, what no comparison reads."""
 
@@ -48,9 +49,9 @@ def write_model(config: Path, folder: Path) -> None:
     PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
 
 
-def started(script: Path, log: Path, within_s: float) -> subprocess.Popen[bytes]:
+def started(script: Path, url: str, log: Path, within_s: float) -> subprocess.Popen[bytes]:
     """The server that a script starts, once it answers."""
-    path = Path("shim")
+    path = log.parent / "shim"
     path.mkdir(exist_ok=True)
     (path / "vllm").write_text(SHIM)
     (path / "vllm").chmod(0o755)
@@ -59,7 +60,7 @@ def started(script: Path, log: Path, within_s: float) -> subprocess.Popen[bytes]
     server = subprocess.Popen(["bash", str(script)], stdout=log.open("wb"), stderr=subprocess.STDOUT, env=env)
     while time.monotonic() < began + within_s and server.poll() is None:
         try:
-            with urllib.request.urlopen(f"{URL}/health", timeout=2):
+            with urllib.request.urlopen(f"{url}/health", timeout=2):
                 print(f"server answers after {time.monotonic() - began:.0f} s", flush=True)
                 return server
         except (urllib.error.URLError, OSError):
@@ -68,17 +69,28 @@ def started(script: Path, log: Path, within_s: float) -> subprocess.Popen[bytes]
     raise SystemExit(f"the server did not answer:\n{log.read_text()[-6000:]}")
 
 
-def measured(options: str, folder: Path) -> dict[str, object]:
-    """What one run of `vllm bench serve` says, without the longest of its lists."""
+def measured(options: str, url: str, folder: Path) -> None:
+    """One run of `vllm bench serve`: what it says, without the longest of its lists, in a file and a line."""
     parser = FlexibleArgumentParser()
     add_cli_args(parser)
-    asked = ["--base-url", URL, "--save-result", "--save-detailed", "--result-dir", str(folder), "--disable-tqdm"]
+    asked = ["--base-url", url, "--save-result", "--save-detailed", "--result-dir", str(folder), "--disable-tqdm"]
     parsed = parser.parse_args([*shlex.split(options), *asked])
     bench_serve(parsed)
     file = folder / parsed.result_filename
     result = {key: value for key, value in json.loads(file.read_text()).items() if key not in LONG}
     file.write_text(json.dumps(result))
-    return result
+    shown = ("completed", "duration", "request_throughput", "mean_ttft_ms", "p95_ttft_ms", "mean_tpot_ms")
+    print(parsed.result_filename, *(f"{name} {result[name]:.4g}" for name in shown), sep="\n   ", flush=True)
+
+
+def at_the_same_time(line: str, url: str, folder: Path) -> None:
+    """The runs of a line, each in a process that has the tool imported."""
+    fork = multiprocessing.get_context("fork")
+    runs = [fork.Process(target=measured, args=(options, url, folder)) for options in line.split(" & ")]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
 
 
 def main() -> None:
@@ -88,21 +100,23 @@ def main() -> None:
     parser.add_argument("--serve", type=Path, required=True, help="the script that starts the server")
     parser.add_argument("--runs", type=Path, required=True, help="options of vllm bench serve, a run a line")
     parser.add_argument("--seconds", type=float, required=True, help="after which no run begins")
+    parser.add_argument("--after", type=Path, help="a file without which no run begins")
     parser.add_argument("--output", type=Path, required=True, help="folder of results")
     asked = parser.parse_args()
     began = time.monotonic()
     asked.output.mkdir(parents=True, exist_ok=True)
     words = shlex.split(asked.serve.read_text(), comments=True)
     write_model(asked.config, Path(words[words.index("serve") + 1]))
-    server = started(asked.serve, asked.output / "server.log", asked.seconds)
+    url = f"http://127.0.0.1:{words[words.index('--port') + 1]}"
+    server = started(asked.serve, url, asked.output / "server.log", asked.seconds)
     try:
-        for options in asked.runs.read_text().splitlines():
+        while asked.after and not asked.after.exists() and time.monotonic() - began < asked.seconds:
+            time.sleep(0.5)
+        for line in asked.runs.read_text().splitlines():
             if time.monotonic() - began > asked.seconds:
-                print("no time left for:", options)
+                print("no time left for:", line)
                 continue
-            at = measured(options, asked.output)
-            shown = ("completed", "duration", "request_throughput", "mean_ttft_ms", "p95_ttft_ms", "mean_tpot_ms")
-            print(options[:120], *(f"{name} {at[name]:.4g}" for name in shown), sep="\n   ", flush=True)
+            at_the_same_time(line, url, asked.output)
     finally:
         server.terminate()
         server.wait(30)

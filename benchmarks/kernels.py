@@ -14,8 +14,9 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,8 +28,11 @@ CACHE_BYTES = 256 * 2**20
 SHAPES = ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (10240, 8192), (57344, 8192), (8192, 28672))
 """(outputs, inputs) of the products of Llama 3.1 8B and 70B, whole."""
 
-TOKENS = (1, 8, 32, 128, 512, 2048, 8192)
-PROMPTS = (512, 2048, 8192)
+TOKENS = (1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+PROMPTS = (128, 256, 512, 1024, 2048, 4096, 8192)
+SEQUENCES = {"bf16": (1, 8, 32, 64, 128, 256), "fp8": (32, 64, 128, 256)}
+"""The library multiplies at least 16 rows in 8 bits."""
+
 SUSTAINED_S = 6.0
 LAYERS = 4
 CONTEXT = 2048
@@ -123,16 +127,36 @@ def kept_up(work: Callable[[], None]) -> list[dict[str, float]]:
     return rows
 
 
+class Read(NamedTuple):
+    """What a product reads: tokens, and in 8 bits the scale of each, which is None in 16."""
+
+    tokens: Tensor
+    scales: Tensor | None
+
+
+class Weight:
+    """Random weights of one product, with a scale for each output in 8 bits."""
+
+    def __init__(self, kind: str, outputs: int, inputs: int) -> None:
+        drawn = torch.randn(outputs, inputs, device="cuda", dtype=torch.bfloat16) / inputs**0.5
+        self.stored = drawn.to(torch.float8_e4m3fn) if kind == "fp8" else drawn
+        self.scales = torch.ones(1, outputs, device="cuda")
+
+    def __call__(self, read: Read) -> Tensor:
+        """The product."""
+        if read.scales is None:
+            return functional.linear(read.tokens, self.stored)
+        scales = {"scale_a": read.scales, "scale_b": self.scales}
+        return torch._scaled_mm(read.tokens, self.stored.t(), **scales, out_dtype=torch.bfloat16, use_fast_accum=True)
+
+
 class Layer:
     """A decoder layer with random weights, as one of several GPUs holds it, without what these say to each other."""
 
-    def __init__(self, hidden: int, heads: int, kv_heads: int, inner: int, sequences: int) -> None:
-        def drawn(outputs: int, inputs: int) -> Tensor:
-            return torch.randn(outputs, inputs, device="cuda", dtype=torch.bfloat16) / inputs**0.5
-
-        self.heads, self.kv_heads, self.sequences = heads, kv_heads, sequences
-        self.qkv, self.out = drawn((heads + 2 * kv_heads) * 128, hidden), drawn(hidden, heads * 128)
-        self.gate_up, self.down = drawn(2 * inner, hidden), drawn(hidden, inner)
+    def __init__(self, kind: str, hidden: int, heads: int, kv_heads: int, inner: int, sequences: int) -> None:
+        self.kind, self.heads, self.kv_heads, self.sequences = kind, heads, kv_heads, sequences
+        self.qkv, self.out = Weight(kind, (heads + 2 * kv_heads) * 128, hidden), Weight(kind, hidden, heads * 128)
+        self.gate_up, self.down = Weight(kind, 2 * inner, hidden), Weight(kind, hidden, inner)
         self.norm = torch.ones(hidden, device="cuda", dtype=torch.bfloat16)
         self.angle = torch.randn(sequences, 1, 64, device="cuda", dtype=torch.bfloat16)
         cache = (sequences, kv_heads, CONTEXT, 128)
@@ -141,19 +165,16 @@ class Layer:
 
     def __call__(self, state: Tensor) -> Tensor:
         """One decode step of every sequence."""
-        qkv = functional.linear(normed(state, self.norm), self.qkv).view(self.sequences, -1, 128)
+        qkv = self.qkv(NORMED[self.kind](state, self.norm)).view(self.sequences, -1, 128)
         query = turned(qkv[:, : self.heads], self.angle)
         self.keys[:, :, -1] = turned(qkv[:, self.heads : self.heads + self.kv_heads], self.angle)
         self.values[:, :, -1] = qkv[:, self.heads + self.kv_heads :]
-        seen = self.attended(query)
-        state = state + functional.linear(seen.reshape(self.sequences, -1), self.out)
-        return state + self.multiplied(normed(state, self.norm))
+        return self.answered(state, self.attended(query))
 
-    def products(self, state: Tensor) -> Tensor:
+    def products(self, reads: Sequence[Read]) -> None:
         """The four products, and nothing else."""
-        functional.linear(state, self.qkv)
-        functional.linear(state[:, : self.out.shape[1]], self.out)
-        return functional.linear(functional.linear(state, self.gate_up)[:, : self.down.shape[1]], self.down)
+        for weight, read in zip((self.qkv, self.out, self.gate_up, self.down), reads, strict=True):
+            weight(read)
 
     def attended(self, query: Tensor) -> Tensor:
         """What each query sees of its sequence: (sequences, heads, 128)."""
@@ -161,20 +182,19 @@ class Layer:
             query.unsqueeze(2), self.keys, self.values, enable_gqa=True
         ).squeeze(2)
 
-    def multiplied(self, state: Tensor) -> Tensor:
-        """The MLP."""
-        gate, up = functional.linear(state, self.gate_up).chunk(2, dim=-1)
-        return functional.linear(gated(gate, up), self.down)
+    def answered(self, state: Tensor, seen: Tensor) -> Tensor:
+        """What the layer makes of what its attention saw: its projection and the MLP."""
+        state = state + self.out(PLAIN[self.kind](seen.reshape(len(state), -1)))
+        gate, up = self.gate_up(NORMED[self.kind](state, self.norm)).chunk(2, dim=-1)
+        return state + self.down(GATED[self.kind](gate, up))
 
     def prompt(self, state: Tensor) -> Tensor:
         """All tokens of one prompt."""
-        heads = functional.linear(normed(state, self.norm), self.qkv).view(len(state), -1, 128)
+        heads = self.qkv(NORMED[self.kind](state, self.norm)).view(len(state), -1, 128)
         angle = self.angle[:1]
         query = turned(heads[:, : self.heads], angle)
         keys = turned(heads[:, self.heads : self.heads + self.kv_heads], angle)
-        seen = self.read(query, keys, heads[:, self.heads + self.kv_heads :])
-        state = state + functional.linear(seen.reshape(len(state), -1), self.out)
-        return state + self.multiplied(normed(state, self.norm))
+        return self.answered(state, self.read(query, keys, heads[:, self.heads + self.kv_heads :]))
 
     def read(self, query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """What each token of a prompt sees of those before it: (tokens, heads, 128)."""
@@ -200,48 +220,81 @@ def _gated(gate: Tensor, up: Tensor) -> Tensor:
     return functional.silu(gate) * up
 
 
-normed, turned, gated = torch.compile(_normed), torch.compile(_turned), torch.compile(_gated)
+def _eight(tokens: Tensor) -> Read:
+    """In 8 bits, each token by its largest."""
+    scales = tokens.abs().amax(-1, keepdim=True).float() / torch.finfo(torch.float8_e4m3fn).max
+    return Read((tokens.float() / scales).to(torch.float8_e4m3fn), scales)
 
 
-def decoding() -> Iterator[dict[str, object]]:
+def in_formats(make: Callable[..., Tensor]) -> dict[str, Callable[..., Read]]:
+    """What makes a product's tokens, compiled, by the format that the product reads them in."""
+
+    def sixteen(*given: Tensor) -> Read:
+        return Read(make(*given), None)
+
+    def eight(*given: Tensor) -> Read:
+        return _eight(make(*given))
+
+    return {"bf16": torch.compile(sixteen), "fp8": torch.compile(eight)}
+
+
+turned = torch.compile(_turned)
+NORMED, GATED = in_formats(_normed), in_formats(_gated)
+PLAIN: dict[str, Callable[..., Read]] = {"bf16": lambda tokens: Read(tokens, None), "fp8": torch.compile(_eight)}
+
+
+def reads(layer: Layer, count: int) -> list[Read]:
+    """Random tokens for each product of a layer."""
+    widths = [each.stored.shape[1] for each in (layer.qkv, layer.out, layer.gate_up, layer.down)]
+    drawn = (torch.randn(count, width, device="cuda", dtype=torch.bfloat16) for width in widths)
+    return [PLAIN[layer.kind](tokens) for tokens in drawn]
+
+
+def decoding(kind: str) -> Iterator[dict[str, object]]:
     """One token of each sequence through a layer, and its products and its attention alone."""
     for name, (hidden, heads, kv_heads, inner) in MODELS.items():
-        for sequences in (1, 8, 32, 128):
-            stack = [Layer(hidden, heads, kv_heads, inner, sequences) for _ in range(LAYERS)]
+        for sequences in SEQUENCES[kind]:
+            stack = [Layer(kind, hidden, heads, kv_heads, inner, sequences) for _ in range(LAYERS)]
             state = torch.randn(sequences, hidden, device="cuda", dtype=torch.bfloat16)
             query = torch.randn(sequences, heads, 128, device="cuda", dtype=torch.bfloat16)
             parts = {
                 "whole": partial(Layer.__call__, state=state),
-                "products": partial(Layer.products, state=state),
+                "products": partial(Layer.products, reads=reads(stack[0], sequences)),
                 "attention": partial(Layer.attended, query=query),
             }
-            yield {"model": name, "sequences": sequences, "context": CONTEXT, **seconds_of(parts, stack)}
+            yield {
+                "model": name,
+                "format": kind,
+                "sequences": sequences,
+                "context": CONTEXT,
+                **seconds_of(parts, stack),
+            }
 
 
-def prefilling() -> Iterator[dict[str, object]]:
+def prefilling(kind: str) -> Iterator[dict[str, object]]:
     """A prompt through a layer, and its products and its attention alone; the longest is kept up for seconds, too."""
     for name, (hidden, heads, kv_heads, inner) in MODELS.items():
-        stack = [Layer(hidden, heads, kv_heads, inner, 1) for _ in range(LAYERS)]
+        stack = [Layer(kind, hidden, heads, kv_heads, inner, 1) for _ in range(LAYERS)]
         for tokens in PROMPTS:
             state = torch.randn(tokens, hidden, device="cuda", dtype=torch.bfloat16)
             query = torch.randn(tokens, heads, 128, device="cuda", dtype=torch.bfloat16)
             keys = torch.randn(tokens, kv_heads, 128, device="cuda", dtype=torch.bfloat16)
             parts = {
                 "whole": partial(Layer.prompt, state=state),
-                "products": partial(Layer.products, state=state),
+                "products": partial(Layer.products, reads=reads(stack[0], tokens)),
                 "attention": partial(Layer.read, query=query, keys=keys, values=keys),
             }
-            yield {"model": name, "prompt": tokens, **seconds_of(parts, stack)}
+            yield {"model": name, "format": kind, "prompt": tokens, **seconds_of(parts, stack)}
         rows = kept_up(partial(in_turn, partial(Layer.prompt, state=state), stack))
-        yield {"model": name, "prompt": PROMPTS[-1], "layers": LAYERS, "kept_up": rows}
+        yield {"model": name, "format": kind, "prompt": PROMPTS[-1], "layers": LAYERS, "kept_up": rows}
 
 
-def seconds_of(parts: Mapping[str, Callable[["Layer"], Tensor]], stack: list["Layer"]) -> dict[str, float]:
+def seconds_of(parts: Mapping[str, Callable[["Layer"], object]], stack: list["Layer"]) -> dict[str, float]:
     """What each part of a layer takes."""
     return {f"{name}_s": graphed_seconds(partial(in_turn, part, stack)) / LAYERS for name, part in parts.items()}
 
 
-def in_turn(part: Callable[["Layer"], Tensor], stack: list["Layer"]) -> None:
+def in_turn(part: Callable[["Layer"], object], stack: list["Layer"]) -> None:
     """A part of every layer, one after the other."""
     for layer in stack:
         part(layer)
@@ -260,8 +313,8 @@ def main() -> None:
         "gpu": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "products": list(products(peak, bytes_per_s)),
-        "decoding": list(decoding()),
-        "prefilling": list(prefilling()),
+        "decoding": [row for kind in peak for row in decoding(kind)],
+        "prefilling": [row for kind in peak for row in prefilling(kind)],
     }
     json.dump(found, sys.stdout, indent=1)
 
