@@ -293,13 +293,22 @@ def test_the_generators_own_count_decides_where_it_counts_the_same_limits(
     assert json.loads(check(more_limits).out)["promises"][0]["verdict"] == "undecided"
 
 
-def test_a_mean_without_single_requests_needs_a_run_of_many_answers(
+def test_a_mean_without_single_requests_is_known_the_less_the_fewer_answers_fit_after_each_other(
     check: Check, run: BenchmarkRun, measured: Measured
 ) -> None:
-    long = json.loads(check(as_vllm(run, measured, **SUMMARY)).out)["promises"][1]
-    assert long["verdict"] == "kept"
-    short = json.loads(check(as_vllm(run, measured, **SUMMARY, duration=60.0, request_throughput=5.0)).out)
-    assert short["promises"][1]["verdict"] == "undecided"
+    """Half as long a run widens the interval by more than the root of two: Student's t for its fewer answers, too."""
+    content = as_vllm(run, measured, **SUMMARY)
+    wide = []
+    for part in (1.0, 0.5, 0.25):
+        cut = {**content, "duration": content["duration"] * part}
+        promise = json.loads(check({**cut, "request_throughput": content["completed"] / cut["duration"]}).out)
+        promise = promise["promises"][1]
+        assert promise["verdict"] == "kept"
+        wide.append(promise["measured_high"] - promise["measured"])
+    assert wide[1] / wide[0] > 2**0.5
+    assert wide[2] / wide[1] > 2**0.5
+    short = as_vllm(run, measured, **SUMMARY, duration=20.0, request_throughput=5.0)
+    assert json.loads(check(short).out)["promises"][1]["verdict"] == "undecided"
 
 
 def test_a_plan_of_which_a_part_was_not_measured_is_undecided(

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from optimizer.base.arrays import Floats
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.importing.load_results.record import LoadResult, Requests
 from optimizer.performance.physics.queueing import QUANTILES
-from optimizer.performance.simulation.statistics import FEWEST_BOUNDED, Bounded, mean
+from optimizer.performance.simulation.statistics import Bounded, mean, student
 from optimizer.plan.benchmark.runs import SURE
 
 Limits = Mapping[str, float]
@@ -20,6 +19,8 @@ Limits = Mapping[str, float]
 
 BOTH_SIDES: Final = 2 * SURE - 1
 """Of an interval whose two bounds are each `SURE`."""
+FEWEST_AFTER_EACH_OTHER: Final = 10
+"""Requests that fit after each other into a run: of fewer, how far they spread says too little of a mean."""
 SAME_LIMIT: Final = 1e-3
 """Relative: a limit passes through a command line."""
 
@@ -161,7 +162,7 @@ def _mean_of_summary(result: LoadResult, metric: str) -> MeanOf | None:
     """From the mean and the deviation in a file without single requests.
 
     Requests that are served at the same time resemble each other, so it counts as many independent ones as fit after
-    each other into the run; with fewer than `FEWEST_BOUNDED` of them nothing is said.
+    each other into the run, bounded by Student's t; with fewer than `FEWEST_AFTER_EACH_OTHER` nothing is said.
     """
     value_ms, std_ms, lasts_ms = (
         getattr(result, metric).get("mean"),
@@ -172,9 +173,9 @@ def _mean_of_summary(result: LoadResult, metric: str) -> MeanOf | None:
     if value_ms is None or std_ms is None or not lasts_ms or duration_s is None or done is None:
         return None
     after_each_other = min(duration_s * MS_PER_S / lasts_ms, done)
-    if after_each_other < FEWEST_BOUNDED:
+    if after_each_other < FEWEST_AFTER_EACH_OTHER:
         return None
-    return MeanOf(done, value_ms, NormalDist().inv_cdf(SURE) * std_ms / math.sqrt(after_each_other))
+    return MeanOf(done, value_ms, student(BOTH_SIDES, after_each_other - 1) * std_ms / math.sqrt(after_each_other))
 
 
 def statistic_of(results: Sequence[LoadResult], metric: str, statistic: str) -> float | None:

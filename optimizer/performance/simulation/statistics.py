@@ -104,11 +104,11 @@ def mean(values: Floats, likely: float) -> Bounded:
     if len(values) < FEWEST_BOUNDED or not np.isfinite(own):
         return Bounded(own, 0.0, float("inf"))
     means = [float(np.mean(part)) for part in np.array_split(values, STRETCHES)]
-    error = _student(likely, STRETCHES - 1) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
+    error = student(likely, STRETCHES - 1) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
     return Bounded(own, own - error, own + error)
 
 
-def _student(likely: float, freedom: int) -> float:
+def student(likely: float, freedom: float) -> float:
     """Student's t within which so many lie on both sides, by the expansion of Fisher and Cornish (1960)."""
     z = NormalDist().inv_cdf((1 + likely) / 2)
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
