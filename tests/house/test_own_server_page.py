@@ -17,7 +17,9 @@ def test_the_page_is_what_the_runs_say(script: Callable[[str], Any], golden: Gol
     golden(PAGE, script("own_server").page())
 
 
-@pytest.mark.parametrize(("card", "figures", "inside"), [("h100-sxm", 28, 24), ("h200-sxm", 40, 37)])
+@pytest.mark.parametrize(
+    ("card", "figures", "inside"), [("h100-sxm", 28, 24), ("h200-sxm", 40, 37), ("h200-sxm-fp8", 36, 32)]
+)
 def test_so_many_figures_lie_within_their_intervals(
     card: str, figures: int, inside: int, script: Callable[[str], Any]
 ) -> None:
