@@ -18,7 +18,7 @@ from optimizer.performance.simulation.arrivals import Classes, by_rates, drawn_a
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
 from optimizer.performance.simulation.dealing import sent
 from optimizer.performance.simulation.fleet import Outcome, Server, serve_stream
-from optimizer.performance.simulation.outage import Outage
+from optimizer.performance.simulation.outage import Outage, served_requests
 from optimizer.performance.simulation.replica import Served, serve
 from optimizer.performance.simulation.scheduled import Schedule, served_by_schedule
 
@@ -41,6 +41,19 @@ def served(costs: ReplicaCosts, arrived_s: np.ndarray, prompt: int, answer: int,
     count = len(arrived_s)
     lengths = (np.full(count, prompt), np.zeros(count, dtype=np.int64), np.full(count, answer))
     return serve(costs, arrived_s, costs.work(*lengths), **how)
+
+
+def test_the_same_requests_are_served_once_by_the_same_replica(costs: ReplicaCosts) -> None:
+    stream = drawn_at(np.random.default_rng(0), ONE_CLASS, poisson(2.0, 50))
+    every, others = np.arange(50), np.arange(49)
+    first = served_requests(costs, stream, every, 0.0)
+    assert served_requests(costs, stream, every, 0.0) is first
+    assert not np.array_equal(served_requests(costs, stream, every, 0.5).finished_s, first.finished_s)
+    assert not np.array_equal(
+        served_requests(costs, stream, every, 0.0, stream.arrived_s + 1).finished_s, first.finished_s
+    )
+    assert len(served_requests(costs, stream, others, 0.0).finished_s) == 49
+    assert served_requests(replace(costs, cache_bytes=1e9), stream, every, 0.0) is not first
 
 
 def test_a_request_alone_takes_what_the_physics_says(costs: ReplicaCosts, setup: Setup) -> None:

@@ -1,14 +1,14 @@
 """What no price changes: predictions and simulations, kept for the next plan on catalogs with other prices."""
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
+from optimizer.base.latest import Latest
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.scenario import Scenario
@@ -61,8 +61,8 @@ class PriceFree:
     def __init__(self) -> None:
         """Nothing is kept yet."""
         self._catalogs: Catalogs | None = None
-        self._predictions = _Latest[PredictedOptions](MOST_CONFIGURATIONS)
-        self._simulations = _Latest[Any](MOST_SIMULATIONS)
+        self._predictions = Latest[PredictedOptions](MOST_CONFIGURATIONS)
+        self._simulations = Latest[Any](MOST_SIMULATIONS)
 
     def on(self, catalogs: Catalogs) -> None:
         """Before a question on these catalogs: where more than prices differs, nothing of before is kept."""
@@ -98,27 +98,6 @@ class PriceFree:
         found = work() if known is None else known
         self._simulations.put(key, found, 1)
         return found
-
-
-class _Latest(Generic[Value]):
-    """The results put or found last, by key, up to a total size; the very last whatever its size."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[str, tuple[Value, int]] = OrderedDict()
-
-    def forget(self) -> None:
-        self._kept.clear()
-
-    def get(self, key: str) -> Value | None:
-        return self._kept[key][0] if key in self._kept else None
-
-    def put(self, key: str, found: Value, size: int) -> None:
-        """Keeps a result, for which the oldest ones make room."""
-        self._kept.pop(key, None)
-        self._kept[key] = found, size
-        while len(self._kept) > 1 and sum(each for _, each in self._kept.values()) > self._most:
-            self._kept.popitem(last=False)
 
 
 def differ_in_prices_only(one: Catalogs, other: Catalogs) -> bool:

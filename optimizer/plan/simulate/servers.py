@@ -7,6 +7,9 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.base.latest import Latest
+from optimizer.base.once_of import OnceOf
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import RequestLengths, Workload
 from optimizer.performance.physics.queueing import ArrivalVariation
@@ -19,8 +22,13 @@ from optimizer.performance.uncertainty.evidence import margins
 from optimizer.plan.record.fleet import Deployment
 from optimizer.plan.verify.claim import Claim, configuration
 
+MOST_COSTS: Final = 64
+"""Tables of steps that are kept, some 300 kB each: plans beside a plan run much the same replicas."""
 AS_WRITTEN: Final = 4
 """Decimals of a utilization that a plan and its file, with rates of six digits, have in common."""
+
+_KNOWN_COSTS = OnceOf[Catalogs, Latest[ReplicaCosts]](lambda _: Latest(MOST_COSTS))
+"""By configuration and confidence."""
 
 
 @dataclass(frozen=True)
@@ -153,14 +161,17 @@ def _costs(claim: Claim, confidence: float) -> list[ReplicaCosts]:
     All steps are as slow as the bound on TPOT says, with prompts in them or without, for that is what TPOT was measured
     of; a prompt alone takes the bound on TTFT.
     """
-    configurations = [configuration(d, offer) for d, _, offer in claim.placed]
-    if not configurations:
-        return []
-    setup, slower = gather(claim.catalogs, configurations), margins(claim.catalogs, configurations, confidence)
-    return [
-        replica_costs(setup, row, Slowdown(*(float(each[row]) for each in (slower.tpot, slower.tpot, slower.ttft))))
-        for row in range(len(configurations))
-    ]
+    asked = [(configuration(d, offer), confidence) for d, _, offer in claim.placed]
+    kept = _KNOWN_COSTS(claim.catalogs)
+    known = {each: costs for each in asked if (costs := kept.get(each)) is not None}
+    if missing := [each for each in asked if each not in known]:
+        configurations = [each for each, _ in missing]
+        setup, slower = gather(claim.catalogs, configurations), margins(claim.catalogs, configurations, confidence)
+        for row, each in enumerate(missing):
+            by_bounds = (float(bound[row]) for bound in (slower.tpot, slower.tpot, slower.ttft))
+            known[each] = replica_costs(setup, row, Slowdown(*by_bounds))
+            kept.put(each, known[each])
+    return [known[each] for each in asked]
 
 
 def _served(
