@@ -127,3 +127,20 @@ def test_codes_of_countries_and_published_names_are_read_in_either_case() -> Non
         "policy": {"countries": {"allow": ["DE"]}},
     }
     assert list(unknown_names(Document("s", content, {}), Scenario, load_catalogs())) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "cloud"),
+    [
+        ("oracle", "oci"),
+        ("Google Cloud", "gcp"),
+        ("amazon", "aws"),
+        ("Microsoft", "azure"),
+        ("digital-ocean", "digitalocean"),
+    ],
+)
+def test_a_cloud_that_is_named_by_its_company_is_suggested(written: str, cloud: str) -> None:
+    """Oracle was told 'did you mean hotaisle?', Google the first twelve providers of the alphabet."""
+    document = Document("s", {"policy": {"providers": {"allow": [written]}}}, {})
+    (found,) = unknown_names(document, Scenario, load_catalogs())
+    assert found.hint == f"did you mean {cloud}?"

@@ -20,6 +20,8 @@ MOST_TOLD: Final = 100
 """Of the unknown names of a document with wrong fields: each is held against all known ones for a suggestion."""
 REGIONS: Final = "regions"
 """Where people name countries by mistake."""
+OF_COMPANY: Final = {"alphabet": "gcp", "amazon": "aws", "google": "gcp", "microsoft": "azure", "oracle": "oci"}
+"""What the catalogs call the cloud of a company that people name instead."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
     match named.of.kind:
         case "model":
             problem, hint = f"unknown model '{named.text}'", door.why_not_planned(named.text) or near
+        case "provider" | "seller" if (cloud := _cloud_of(named.text)) in known:
+            hint = f"did you mean {cloud}?"
         case "geography":
             problem = f"nobody measured round trips from '{named.text}'"
         case "length_profile":
@@ -139,6 +143,11 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
             countries = document.path((*at[: at.index(REGIONS)], "countries"))
             hint = f"{countries} is where countries are named"
     return problem, hint
+
+
+def _cloud_of(text: str) -> str | None:
+    """What the cloud is called of a company that a name begins with, such as Google Cloud."""
+    return next((cloud for company, cloud in OF_COMPANY.items() if text.casefold().startswith(company)), None)
 
 
 def kinds_in(annotation: Any) -> set[Any]:
