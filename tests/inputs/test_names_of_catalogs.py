@@ -144,3 +144,10 @@ def test_a_cloud_that_is_named_by_its_company_is_suggested(written: str, cloud: 
     document = Document("s", {"policy": {"providers": {"allow": [written]}}}, {})
     (found,) = unknown_names(document, Scenario, load_catalogs())
     assert found.hint == f"did you mean {cloud}?"
+
+
+def test_of_a_place_that_nobody_measured_all_that_are_known_are_told() -> None:
+    """Users in asia were told 'did you mean australia?', those in north-america south-africa."""
+    document = Document("s", {"workloads": [{"users_in": ["asia"]}]}, {})
+    (found,) = unknown_names(document, Scenario, load_catalogs())
+    assert found.hint.startswith("known: australia, brazil") and found.hint.endswith("us-east, us-west")

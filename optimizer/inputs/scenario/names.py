@@ -136,7 +136,8 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
         case "provider" | "seller" if (cloud := _cloud_of(named.text)) in known:
             hint = f"did you mean {cloud}?"
         case "geography":
-            problem = f"nobody measured round trips from '{named.text}'"
+            # what is spelled alike lies anywhere: of Asia it would be Australia
+            problem, hint = f"nobody measured round trips from '{named.text}'", f"known: {some_of(known)}"
         case "length_profile":
             problem = f"unknown profile of lengths '{named.text}'"
         case "region" if REGIONS in at and named.text.casefold() in _known("country", catalogs):
