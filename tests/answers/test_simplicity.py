@@ -9,7 +9,7 @@ import pytest
 from support.gate_cases import baseline, judged, scenario, world
 from support.scenarios import with_policy
 
-from optimizer import optimize
+from optimizer import load_scenario_file, optimize
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -68,6 +68,28 @@ def test_the_first_line_is_the_simplest_and_the_second_what_the_cheapest_takes(p
     premium = rounded_up_percent(found.premium_percent)
     assert f"at most {premium} % above the proven cheapest on measured speeds: " in lines
     assert f"The cheapest costs ${found.premium_usd:,.2f} less but takes 2 configurations" in lines
+    assert found.cheapest_holds
+    assert "was not seen to keep" not in lines
+
+
+def test_of_a_cheapest_plan_that_breaks_a_promise_it_is_said(catalogs: Catalogs, tmp_path: Path) -> None:
+    """Its saving stood in the second line of the page, and the bare optimum did not have it."""
+    asked = tmp_path / "few.yaml"
+    asked.write_text(
+        "name: few\n"
+        "workloads:\n"
+        "  - {name: chat, model: qwen3-8b, requests_per_second: 8, input_tokens: 900, output_tokens: 250,"
+        " slo: {ttft_ms: 800, tpot_ms: 40}}\n"
+        "policy: {providers: {allow: [aws, gcp]}, gpus: {allow: [l4, l40s, rtxpro6000-se]}}\n",
+        encoding="utf-8",
+    )
+    question = load_scenario_file(asked).scenario
+    found, cheapest = facts(optimize(question, catalogs))
+    assert found.cheapest_holds is False
+    assert ", and was not seen to keep every promise when requests arrive one by one: " in found.text
+    bare = optimize(with_policy(question, simplicity_percent=0), catalogs)
+    assert bare.cheapest_usd is not None
+    assert bare.cheapest_usd > cheapest.monthly_cost_usd
 
 
 def test_without_a_percentage_it_is_the_bare_optimum(patchwork: Scenario, few: Catalogs, plan: PlanReport) -> None:

@@ -9,6 +9,7 @@ from decimal import ROUND_FLOOR, Decimal
 
 from optimizer.answers.planning.explanation import explained, with_variations, without_plan
 from optimizer.answers.planning.tried import tried
+from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError, VerificationFailed
 from optimizer.base.memory import Memory
@@ -144,8 +145,11 @@ def optimized(
     with watch.phase("simulating"):
         held = tried(asked_first, answer, clock)
         answer, bought, inquiry = held.answer, held.bought, held.answer.inquiry
+        cheapest_holds = None
+        if answer.cheapest is not None and held.simulation is not None and not clock.expired:
+            cheapest_holds = held_answer(inquiry, answer.cheapest, None) is not None
     with watch.phase("verifying"):
-        simplicity = simplicity_of(answer, bought)
+        simplicity = simplicity_of(answer, bought, cheapest_holds=cheapest_holds)
         verification = verified(inquiry, bought, simplicity)
     beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock), answer.complexity)
     with watch.phase("comparing"):

@@ -12,15 +12,26 @@ from optimizer.plan.record.report import Patchwork, Simplicity
 TENTH: Final = Decimal("0.1")
 
 
-def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
-    """The facts of a plan, with those of the cheapest where that is another."""
+NOT_SEEN_TO_HOLD: Final = ", and was not seen to keep every promise when requests arrive one by one"
+
+
+def simplicity_of(answer: Answer, bought: Outline, *, cheapest_holds: bool | None = None) -> Simplicity:
+    """The facts of a plan, with those of the cheapest where that is another.
+
+    Args:
+        answer: The question, solved.
+        bought: Its plan.
+        cheapest_holds: Whether few simulated requests say that the cheapest keeps every promise; None where nobody
+            looked.
+    """
     cheapest, text = None, ""
     own = _counts(bought)
     if answer.cheapest is not None:
         other = outlined(answer.cheapest)
         cheapest = _patchwork(other)
         saved_usd, drafts = bought.monthly_cost_usd - other.monthly_cost_usd, _drafts(other) and not _drafts(bought)
-        text = _saving(cheapest, saved_usd, own, answer, drafts=drafts)
+        doubt = NOT_SEEN_TO_HOLD if cheapest_holds is False else ""
+        text = f"{_saving(cheapest, saved_usd, own, answer, drafts=drafts)}{doubt}: {cheapest.summary}"
     least_usd = cheapest.monthly_cost_usd if cheapest else bought.monthly_cost_usd
     premium_usd = bought.monthly_cost_usd - least_usd
     return Simplicity(
@@ -32,6 +43,7 @@ def simplicity_of(answer: Answer, bought: Outline) -> Simplicity:
         enough=answer.enough,
         **own,
         cheapest=cheapest,
+        cheapest_holds=cheapest_holds,
         text=text,
     )
 
@@ -79,7 +91,7 @@ def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], answer
     ]
     takes = ["changing what runs"] if answer.kept else ["drafts", *takes] if drafts else takes
     found = " that was found" if answer.enough else ""
-    return f"The cheapest{found} costs ${saved_usd:,.2f} less but takes {_listed(takes)}: {cheapest.summary}"
+    return f"The cheapest{found} costs ${saved_usd:,.2f} less but takes {_listed(takes)}"
 
 
 def _listed(names: list[str]) -> str:

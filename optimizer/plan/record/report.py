@@ -93,6 +93,9 @@ class Simplicity(Strict):
     """That run at once, at most."""
     cheapest: Patchwork | None
     """None where the plan itself is the cheapest."""
+    cheapest_holds: bool | None = None
+    """Whether a look at few simulated requests said that the cheapest keeps every promise, too; None where nobody
+    looked."""
     kept: bool = False
     """Whether it is what runs today, which stays while it is within the percentage."""
     enough: bool = False
