@@ -181,7 +181,7 @@ def test_what_a_simulation_lowers_is_of_one_draft(catalogs: Catalogs) -> None:
     (options,) = Inquiry.of(question(EAGLE), catalogs).options
     plain = next(c for c in options.configurations if not c.speculation and options.pools[0].rate_per_s.any())
     lowered = with_lowered(options, [LoweredRate("agents", kin_of(plain), 0.5, 0.85)], 0.85)
-    share = lowered.limits.counted_share
+    share = lowered.limits.counted.everywhere
     drafting = np.array([bool(c.speculation) for c in options.configurations])
     alike = np.array([kin_of(c) == kin_of(plain) for c in options.configurations])
     assert (share[drafting] == 1).all()

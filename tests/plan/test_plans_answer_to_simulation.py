@@ -19,7 +19,8 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import requests_of_trace
-from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of, others_lowered
+from optimizer.performance.candidates.counted import REACH
+from optimizer.performance.candidates.lowering import Kin, LoweredRate, SimulatedMix, kin_of, others_lowered
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -141,6 +142,92 @@ def test_a_week_whose_search_was_cut_short_is_gone_on_with_once_its_plan_holds(c
     assert gone_on.answer.solution.cost_usd_per_month == pytest.approx(in_time.answer.solution.cost_usd_per_month)
     assert gone_on.answer.solution.relative_gap == pytest.approx(0.0, abs=1e-6)
     assert not gone_on.ended
+
+
+LONG, SHORT = "6000x300", "300x150"
+TWO_LENGTHS = (
+    {"share": 0.7, "input_tokens": 6000, "output_tokens": 300},
+    {"share": 0.3, "input_tokens": 300, "output_tokens": 150},
+)
+
+
+def two_classes(tpot_ms: float = 50) -> Scenario:
+    """Long prompts beside short ones, on replicas that are sent all that formulas let them."""
+    said = {name: value for name, value in CHAT.items() if name not in ("input_tokens", "output_tokens")}
+    said |= {"model": "qwen3-32b", "requests_per_second": 10, "request_classes": TWO_LENGTHS}
+    said |= {"slo": {"ttft_ms": 800, "tpot_ms": tpot_ms}}
+    only = {"providers": {"allow": ["runpod", "verda"]}, "gpus": {"allow": ["h100-sxm"]}, "engines": ["vllm"]}
+    policy: dict[str, Any] = only | {
+        "precisions": ["fp8"],
+        "max_tensor_parallel": 1,
+        "max_utilization": 1.0,
+        "confidence": 0.5,
+    }
+    return Scenario.model_validate({"name": "two", "workloads": [said], "policy": policy})
+
+
+@pytest.fixture(scope="module")
+def of_two_classes(catalogs: Catalogs) -> dict[float, tried.SimulatedPlan]:
+    """By limit on TPOT the plan that is shown, a part of whose replicas breaks a promise at first."""
+    asked = {limit: Inquiry.of(two_classes(limit), catalogs) for limit in (50, 65)}
+    return {limit: tried.tried(each, answered(each), Clock()) for limit, each in asked.items()}
+
+
+def test_a_looser_limit_never_costs_more(of_two_classes: dict[float, tried.SimulatedPlan]) -> None:
+    """Rates found at one mix once counted for every mix: $66,430 a month, and $87,782.50 with the looser limit."""
+    strict, loose = (of_two_classes[limit] for limit in (50, 65))
+    for each in (strict, loose):
+        assert each.simulation is not None
+        assert each.simulation.holds is True
+        assert each.simulation.rounds
+        assert each.answer.solution.outcome == "optimal"
+    assert loose.bought.monthly_cost_usd <= strict.bought.monthly_cost_usd < Decimal(60_000)
+
+
+def test_what_is_held_of_a_mix_is_remembered_with_that_mix(
+    of_two_classes: dict[float, tried.SimulatedPlan], catalogs: Catalogs
+) -> None:
+    """A plan file says what was sent and whose promises were in doubt, so that the same program is made from it."""
+    found, scenario = of_two_classes[50], two_classes()
+    assert found.simulation is not None
+    written = found.simulation.model_copy(update={"rounds": found.simulation.rounds}).model_dump_json(by_alias=True)
+    again = Simulation.model_validate_json(written)
+    assert lowered_in(again, scenario.policy) == found.answer.inquiry.lowered
+    for found_rate in (each for item in again.rounds for each in item.lowered):
+        assert sum(found_rate.request_share.values()) == pytest.approx(1, abs=1e-3)
+        assert set(found_rate.in_doubt) <= set(found_rate.request_share)
+    asked = Inquiry.of(scenario, catalogs).with_lowered(lowered_in(again, scenario.policy))
+    for own, other in zip(asked.options[0].pools, found.answer.inquiry.options[0].pools, strict=False):
+        assert own.rate_per_s == pytest.approx(other.rate_per_s)
+
+
+def test_a_mix_that_breaks_a_promise_lowers_mixes_like_it(catalogs: Catalogs) -> None:
+    """Not those without the class whose promise it was; where two unlike mixes held less, all mixes of that class."""
+    scenario = two_classes()
+    plain = Inquiry.of(scenario, catalogs)
+    (choice,), load = plain.options, scenario.policy.highest_load
+    kin = kin_of(choice.configurations[int(choice.pools[0].rate_per_s.argmax())])
+    alike = np.array([kin_of(each) == kin for each in choice.configurations])
+    mostly = SimulatedMix(((LONG, 0.9), (SHORT, 0.1)), (LONG,))
+    hardly = SimulatedMix(((LONG, 0.1), (SHORT, 0.9)), (LONG,))
+    once, twice = LoweredRate("chat", kin, 0.8, load, mostly), LoweredRate("chat", kin, 0.6, load, hardly)
+
+    def counted(*lowered: LoweredRate) -> list[float]:
+        """Of the whole mix, short requests and long ones."""
+        (found,), shares = plain.with_lowered(lowered).options, list[float]()
+        for own, old in zip(found.pools, choice.pools, strict=True):
+            share = own.rate_per_s / np.where(old.rate_per_s > 0, old.rate_per_s, 1.0)
+            assert own.rate_per_s[~alike] == pytest.approx(old.rate_per_s[~alike])
+            shares.append(float(share[alike].max()))
+        return shares
+
+    assert [known.pool.name for known in choice.pools] == ["all", SHORT, LONG]
+    assert counted() == [1.0, 1.0, 1.0]
+    # of the whole mix a fifth is other requests than what was simulated, of long ones alone a tenth
+    assert counted(once) == pytest.approx([0.8 + 0.2 * 0.2 / REACH, 1.0, 0.8 + 0.2 * 0.1 / REACH])
+    assert counted(twice) == pytest.approx([1.0, 1.0, 1.0])
+    assert counted(once, twice) == pytest.approx([0.8, 1.0, 0.8])
+    assert counted(once, twice) == pytest.approx(counted(twice, once))
 
 
 def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(catalogs: Catalogs) -> None:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.inputs.scenario.scenario import Workload
+from optimizer.performance.candidates.counted import CountedShares, FoundMix
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.setup import Configuration
@@ -31,6 +32,13 @@ def kin_of(configuration: Configuration) -> Kin:
     return Kin(*(getattr(configuration, field) for field in Kin._fields))
 
 
+class SimulatedMix(NamedTuple):
+    """A mix of a workload's classes, by name: their shares, and those whose promises were in doubt."""
+
+    share: tuple[tuple[str, float], ...]
+    in_doubt: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class LoweredRate:
     """What a replica holds of a workload.
@@ -38,20 +46,55 @@ class LoweredRate:
     Attributes:
         workload: Its name.
         kin: Configurations alike; None for all of which nothing else is known.
-        counted_share: Of the rate that formulas predict, of every mix of the workload's classes; 0 where none holds.
+        counted_share: Of the rate that formulas predict; 0 where none holds.
         at_load: Of that, the most that a plan sends a replica, so that this is just what it holds.
+        mix: What was simulated; None where that speaks for every mix of the workload's classes.
     """
 
     workload: str
     kin: Kin | None
     counted_share: float
     at_load: float
+    mix: SimulatedMix | None = None
 
     def counted_at(self, highest_load: float) -> float:
         """The share under a policy that lets a plan send a replica more or less: what it holds stays what it is."""
         if highest_load == self.at_load:
             return self.counted_share
         return min(self.counted_share * self.at_load / highest_load, 1.0)
+
+
+def counted_shares(
+    lowered: Sequence[LoweredRate], workload: Workload, kin: Sequence[Kin], highest_load: float
+) -> CountedShares:
+    """What is counted on of configurations; of several findings that count for every mix the last does.
+
+    Args:
+        lowered: What was found.
+        workload: Theirs.
+        kin: (P,) whom each configuration belongs to.
+        highest_load: The most that the policy lets a plan send a replica, of what it sustains.
+    """
+    own = [each for each in lowered if each.workload == workload.name]
+    everywhere = {each.kin: each.counted_at(highest_load) for each in own if each.mix is None}
+    of_mixes = [(each, each.mix) for each in own if each.mix is not None]
+    otherwise = everywhere.get(None, 1.0)
+    names = [item.name for item in workload.classes()]
+    return CountedShares(
+        np.array([everywhere.get(each, otherwise) for each in kin]),
+        np.array(
+            [[each.counted_at(highest_load) if each.kin == k else 1.0 for each, _ in of_mixes] for k in kin]
+        ).reshape(len(kin), len(of_mixes)),
+        tuple(_found_mix(mix, names) for _, mix in of_mixes),
+    )
+
+
+def _found_mix(mix: SimulatedMix, names: Sequence[str]) -> FoundMix:
+    """The same by the position of the workload's classes."""
+    share = dict(mix.share)
+    return FoundMix(
+        np.array([share.get(name, 0.0) for name in names]), np.array([name in mix.in_doubt for name in names])
+    )
 
 
 def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
@@ -64,31 +107,37 @@ def others_lowered(lowered: Sequence[LoweredRate]) -> tuple[LoweredRate, ...]:
     known: dict[str, dict[Kin, LoweredRate]] = {}
     for each in lowered:
         if each.kin is not None:
-            known.setdefault(each.workload, {})[each.kin] = each
+            own = known.setdefault(each.workload, {})
+            # of several mixes the most, of one what was found last
+            more = (
+                each.kin in own and each.mix != own[each.kin].mix and each.counted_share < own[each.kin].counted_share
+            )
+            own[each.kin] = own[each.kin] if more else each
     most = [max(own.values(), key=attrgetter("counted_share")) for own in known.values() if len(own) > 1]
-    return tuple(replace(each, kin=None) for each in most)
+    return tuple(replace(each, kin=None, mix=None) for each in most)
 
 
 def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate], highest_load: float) -> WorkloadOptions:
-    """The same candidates, of which some sustain only what a simulation found; of several findings the last counts.
+    """The same candidates, of which some sustain only what a simulation found.
 
     Args:
         options: Of one workload.
         lowered: What was found.
         highest_load: The most that the policy lets a plan send a replica, of what it sustains.
     """
-    own = {each.kin: each.counted_at(highest_load) for each in lowered if each.workload == options.workload.name}
-    if not own:
+    if options.workload.name not in {each.workload for each in lowered}:
         return options
-    otherwise = own.get(None, 1.0)
-    distinct = options.distinct
-    held = distinct.by_row([own.get(kin_of(configuration), otherwise) for configuration in distinct.categories])
-    fall = held / np.where(options.limits.counted_share > 0, options.limits.counted_share, 1.0)
-    limits = replace(options.limits, counted_share=held)
-    return replace(options, limits=limits, pools=tuple(_fallen(pool, fall) for pool in options.pools))
+    kin = [kin_of(configuration) for configuration in options.distinct.categories]
+    before, counted = options.limits.counted, counted_shares(lowered, options.workload, kin, highest_load)
+    counted = counted.take(options.distinct.codes)
+    pools = tuple(_fallen(pool, before, counted) for pool in options.pools)
+    return replace(options, limits=replace(options.limits, counted=counted), pools=pools)
 
 
-def _fallen(pool: PoolOptions, fall: Floats) -> PoolOptions:
-    failed = pool.failed.copy()
+def _fallen(known: PoolOptions, before: CountedShares, now: CountedShares) -> PoolOptions:
+    mix = known.pool.mix
+    own, other = (each.at(mix.classes, mix.share) for each in (before, now))
+    fall = other / np.where(own > 0, own, 1.0)
+    failed = known.failed.copy()
     failed[:, LOAD] |= fall <= 0
-    return replace(pool, rate_per_s=pool.rate_per_s * fall, failed=failed)
+    return replace(known, rate_per_s=known.rate_per_s * fall, failed=failed)

@@ -15,6 +15,7 @@ from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Latency, Policy, Scenario, Workload
+from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.candidates.enumeration import (
     Kind,
     configurations_of,
@@ -161,7 +162,7 @@ def _served_by(workload: Workload, model: str) -> Workload:
 def re_rated(options: WorkloadOptions, workload: Workload, margins_of_rows: Margins) -> WorkloadOptions:
     """The same configurations under other service levels or with the margins of another confidence."""
     limits = limits_of(workload, margins_of_rows, options.network_ms)
-    held = replace(limits, counted_share=options.limits.counted_share)
+    held = replace(limits, counted=options.limits.counted)
     return _predicted(replace(options, workload=workload, limits=held), [known.pool for known in options.pools])
 
 
@@ -177,7 +178,7 @@ def limits_of(workload: Workload, margins_of_rows: Margins, network_ms: Floats) 
         tpot_s=in_seconds(slo.tpot_ms),
         e2e_s=in_seconds(slo.e2e_ms),
         before_s=(slo.ttft_overhead_ms + network_ms) / MS_PER_S,
-        counted_share=np.ones(len(network_ms)),
+        counted=CountedShares.of_all(len(network_ms)),
         margins=margins_of_rows,
     )
 

@@ -71,4 +71,5 @@ def mix_of(workload: Workload, positions: Sequence[int], share: Floats, router: 
         arrivals=ArrivalVariation(workload.arrival_cv2, rate_per_s),
         lengths=lengths_of(chosen),
         dealt=np.array([item.share for item in chosen]) if in_turn else None,
+        classes=tuple(positions),
     )

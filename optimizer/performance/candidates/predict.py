@@ -8,6 +8,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.largest import beyond, largest
+from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.physics.queueing import POISSON, STATISTICS, ArrivalVariation
 from optimizer.performance.physics.replica_model import ReplicaModel, rate_at, replica_model
 from optimizer.performance.physics.row_arrays import RowArrays
@@ -63,7 +64,8 @@ class Mix:
 
     Where every row has a mix of its own, shares are (n, K). `lengths` says how requests differ within their classes.
     `dealt`, (K,), are the shares of the classes in the workload where a router sends the requests of each class to its
-    replicas in turn; None where it sends them by chance.
+    replicas in turn; None where it sends them by chance. `classes`, (K,), are the positions of the classes in their
+    workload, where what is counted on depends on them.
     """
 
     input_tokens: Floats
@@ -73,6 +75,7 @@ class Mix:
     arrivals: ArrivalVariation = POISSON
     lengths: Lengths | None = None
     dealt: Floats | None = None
+    classes: tuple[int, ...] = ()
 
     @property
     def longest(self) -> Floats:
@@ -86,8 +89,8 @@ class LatencyLimits(RowArrays):
     """What must hold, in seconds by statistic, and each row's margin on each predicted metric, (n,).
 
     A margin of 1 is the prediction itself. `before_s` is what passes outside the model, (n,): network and stages before
-    it, part of TTFT and E2E. `counted_share`, (n,), is what of the rate predicted here is counted on: all, unless a
-    simulation found less to hold.
+    it, part of TTFT and E2E. `counted` is what of the rate predicted here is counted on: all, unless a simulation found
+    less to hold.
     """
 
     ttft_s: Mapping[str, float]
@@ -95,7 +98,7 @@ class LatencyLimits(RowArrays):
     e2e_s: Mapping[str, float]
     margins: Margins
     before_s: Floats = field(default_factory=lambda: np.zeros(1))
-    counted_share: Floats = field(default_factory=lambda: np.ones(1))
+    counted: CountedShares = field(default_factory=lambda: CountedShares.of_all(1))
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,7 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     # of limits that stop at the same rate, the first
     first = np.argmin(rates, axis=0)[None, :]
     limited_by = np.where(stable, np.take_along_axis(np.array(codes), first, axis=0)[0], LIMITS.index("kv_memory"))
-    rate = np.where(possible, np.min(rates, axis=0), 0.0) * limits.counted_share
+    rate = np.where(possible, np.min(rates, axis=0), 0.0) * limits.counted.at(mix.classes, mix.share)
     return Sustainable(rate, limited_by)
 
 

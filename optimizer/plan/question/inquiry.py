@@ -229,7 +229,7 @@ class Inquiry:
 
     def with_lowered(self, lowered: Sequence[LoweredRate]) -> "Inquiry":
         """The same candidates, of which some sustain only what a simulation found; of several findings the last."""
-        every = tuple({(each.workload, each.kin): each for each in (*self.lowered, *lowered)}.values())
+        every = tuple({(each.workload, each.kin, each.mix): each for each in (*self.lowered, *lowered)}.values())
         load = self.scenario.policy.highest_load
         return replace(self, lowered=every, options=tuple(with_lowered(choice, every, load) for choice in self.options))
 

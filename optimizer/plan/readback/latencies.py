@@ -14,6 +14,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import MS_PER_S
+from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, bounded, operate, sustainable_rate
 from optimizer.performance.uncertainty.evidence import Margins
@@ -144,7 +145,7 @@ def rates_as_predicted(choice: WorkloadOptions, rows: Sequence[int], services: S
         together[service.classes].append(at)
     for places in together.values():
         own: Ints = np.array([rows[at] for at in places])
-        exactly = replace(choice.limits.take(own), margins=Margins.same(), counted_share=np.ones(1))
+        exactly = replace(choice.limits.take(own), margins=Margins.same(), counted=CountedShares.of_all(1))
         mix = _mixes([services[at].mix for at in places])
         rates[places] = sustainable_rate(choice.setup.take(own), mix, exactly).rate_per_s
     return rates

@@ -137,7 +137,8 @@ class SimulatedCost(Strict):
 
 
 class HeldRate(Strict):
-    """What a replica was found to hold, where that is less than predicted; so of configurations alike."""
+    """What a replica was found to hold of a mix of classes, where that is less than predicted; so of configurations
+    alike."""
 
     workload: str
     model: str
@@ -151,8 +152,12 @@ class HeldRate(Strict):
     held_requests_per_second: Figure
     """The most at which a simulation leaves no doubt that every promise is kept."""
     counted_share: float
-    """Of what is predicted, of every mix of the workload's classes: so much that at the highest load that the policy
-    admits a replica is sent what it holds."""
+    """Of what is predicted: so much that at the highest load that the policy admits a replica is sent what it holds."""
+    request_share: dict[str, float] = Field(default_factory=dict, exclude_if=operator.not_)
+    """By class, of the requests that it was sent: the share is counted on of this mix, more of it the more another
+    one differs; left out where it is of every mix, as over a week, of which the busiest hours alone are simulated."""
+    in_doubt: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """Of these classes, those whose promises were in doubt: of mixes without them what is predicted is counted on."""
     text: str
 
 

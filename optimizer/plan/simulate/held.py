@@ -1,15 +1,17 @@
 """What replicas are found to hold where a plan breaks a promise: the rate at which a simulation leaves no doubt."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from operator import attrgetter
 from typing import Final
+
+import numpy as np
 
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Scenario
-from optimizer.performance.candidates.lowering import Kin, LoweredRate, kin_of
+from optimizer.performance.candidates.lowering import Kin, LoweredRate, SimulatedMix, counted_shares, kin_of
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
 from optimizer.plan.simulate.judging import PromiseName, in_doubt, name_of, promises
@@ -53,16 +55,16 @@ def held_rates(
         LimitReached: A limit of the clock came before the end.
     """
     claim = Claim(scenario, catalogs, fleet)
-    before = {(each.workload, each.kin): each.counted_share for each in known}
     doubtful = {name_of(item, limit) for item, limit in promises(found) if in_doubt(limit)}
     workloads = {workload for workload, *_ in doubtful}
     promised = {name_of(item, limit) for item, limit in promises(found) if item.workload in workloads}
-    least: dict[tuple[str, Kin], HeldRate] = {}
+    least: dict[tuple[str, Kin, SimulatedMix | None], HeldRate] = {}
     for names in (doubtful, promised):
         for service in services(claim, scenario.policy.confidence):
             if service.workload.name not in workloads:
                 continue
-            for own, held in _held_alone(claim, service, names, before, clock):
+            for held in _held_alone(claim, service, names, known, clock):
+                own = held.workload, *_simulated_of(held)
                 least[own] = min(held, least.get(own, held), key=attrgetter("counted_share"))
         if least:
             break
@@ -72,10 +74,14 @@ def held_rates(
 def lowered_rates(held: Iterable[HeldRate], policy: Policy) -> tuple[LoweredRate, ...]:
     """The same as candidates are told it, found of a plan under that policy."""
     load = policy.highest_load
-    return tuple(
-        LoweredRate(each.workload, Kin(*(getattr(each, name) for name in Kin._fields)), each.counted_share, load)
-        for each in held
-    )
+    found = ((each, *_simulated_of(each)) for each in held)
+    return tuple(LoweredRate(each.workload, kin, each.counted_share, load, mix) for each, kin, mix in found)
+
+
+def _simulated_of(held: HeldRate) -> tuple[Kin, SimulatedMix | None]:
+    """Of what it was found: configurations, and the mix of several classes."""
+    kin = Kin(*(getattr(held, name) for name in Kin._fields))
+    return kin, SimulatedMix(tuple(held.request_share.items()), held.in_doubt) if held.request_share else None
 
 
 def lowered_in(found: Simulation, policy: Policy) -> tuple[LoweredRate, ...]:
@@ -91,24 +97,38 @@ def lowered_in(found: Simulation, policy: Policy) -> tuple[LoweredRate, ...]:
 
 
 def _held_alone(
-    claim: Claim,
-    service: ServedWorkload,
-    names: Set[PromiseName],
-    before: Mapping[tuple[str, Kin | None], float],
-    clock: Clock,
-) -> Iterator[tuple[tuple[str, Kin], HeldRate]]:
+    claim: Claim, service: ServedWorkload, names: Set[PromiseName], known: Sequence[LoweredRate], clock: Clock
+) -> Iterator[HeldRate]:
     """The deployments of a workload that do not hold what they are sent."""
     offers = {id(d): offer for d, _, offer in claim.placed}
+    highest, classes = claim.policy.highest_load, range(len(service.names))
     for number, d in enumerate(service.deployments):
         of_sent = _largest_share(service, number, names, clock)
         if of_sent == 1:
             continue
-        own = service.workload.name, kin_of(configuration(d, offers[id(d)]))
+        own = kin_of(configuration(d, offers[id(d)]))
         running = d.schedule[service.period]
-        of_predicted = before.get(own, before.get((own[0], None), 1.0))
+        mix = _mix_of(service, number, names)
+        share = np.array([running.requests_per_second_by_class.get(name, 0.0) for name in service.names])
+        counted = counted_shares(known, service.workload, [own], highest).at(classes, share / share.sum())
         held_per_s = of_sent * running.requests_per_second / running.replicas
-        predicted_per_s = running.max_requests_per_second / running.replicas / of_predicted
-        yield own, _held(d, own[1], held_per_s, predicted_per_s, claim.policy.highest_load)
+        predicted_per_s = running.max_requests_per_second / running.replicas / float(counted[0])
+        yield _held(d, own, mix, held_per_s, predicted_per_s, highest)
+
+
+def _mix_of(service: ServedWorkload, number: int, names: Set[PromiseName]) -> SimulatedMix | None:
+    """What a deployment is sent, and whose promises are in doubt there; None where it says something of every mix.
+
+    That is so of one class, and over a week: its busiest hours alone are simulated, and in others replicas are sent
+    other mixes, of which nobody would ever know.
+    """
+    if len(service.names) == 1 or len(service.deployments[number].schedule) > 1:
+        return None
+    sent = service.servers[number].rate_per_s
+    share = {name: round(float(part), DIGITS) for name, part in zip(service.names, sent / sent.sum(), strict=True)}
+    served = {name: part for name, part in share.items() if part}
+    doubted = {name for workload, name, *_ in names if workload == service.workload.name}
+    return SimulatedMix(tuple(served.items()), tuple(name for name in served if name in doubted))
 
 
 def _largest_share(service: ServedWorkload, number: int, names: Set[PromiseName], clock: Clock) -> float:
@@ -129,12 +149,20 @@ def _largest_share(service: ServedWorkload, number: int, names: Set[PromiseName]
     return low
 
 
-def _held(d: Deployment, of: Kin, held_per_s: float, predicted_per_s: float, highest_load: float) -> HeldRate:
+def _held(
+    d: Deployment,
+    of: Kin,
+    mix: SimulatedMix | None,
+    held_per_s: float,
+    predicted_per_s: float,
+    highest_load: float,
+) -> HeldRate:
     """What is found, and the share of the predicted rate at which no replica is sent more."""
     share = math.floor(held_per_s / (predicted_per_s * highest_load) * 10**DIGITS) / 10**DIGITS
     formats = " ".join(filter(None, (d.precision, d.speculation)))
+    sent = f" of {_in_words(mix)}" if mix else ""
     text = (
-        f"{d.workload} on {d.gpus_per_replica}× {d.gpu} {formats}: a replica holds {figure(held_per_s)} of the "
+        f"{d.workload}{sent} on {d.gpus_per_replica}× {d.gpu} {formats}: a replica holds {figure(held_per_s)} of the "
         f"{figure(predicted_per_s * highest_load)} requests/s that it was to be sent at most"
     )
     return HeldRate(
@@ -143,5 +171,12 @@ def _held(d: Deployment, of: Kin, held_per_s: float, predicted_per_s: float, hig
         predicted_requests_per_second=predicted_per_s,
         held_requests_per_second=held_per_s,
         counted_share=share,
+        request_share=dict(mix.share) if mix else {},
+        in_doubt=mix.in_doubt if mix else (),
         text=text,
     )
+
+
+def _in_words(mix: SimulatedMix) -> str:
+    """The classes of a mix with their shares."""
+    return ", ".join(f"{share:.0%} {name}" if share < 1 else name for name, share in mix.share)
