@@ -90,14 +90,14 @@ class VerificationFailed(OptimizerError):
     """The plan broke a promise under independent arithmetic and must not be shown."""
 
 
-def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
-    """The nearest known names as a hint, or an empty string when nothing is near.
+def did_you_mean(name: str, known: Iterable[str], count: int = 3, alike: float = 0.55) -> str:
+    """The nearest known names as a hint, or an empty string when nothing is near: no less `alike` by `difflib`.
 
     Before those that are spelled like it come those that it says more than, and those that say more: `allowed_gpus` is
     told of `gpus` and `a100` of `a100-80-sxm`, though `max_gpus` and `a10` are nearer by letters.
     """
     asked, folded = name.casefold(), {candidate.casefold(): candidate for candidate in sorted(known)}
-    near = difflib.get_close_matches(asked, folded, n=max(len(folded), 1), cutoff=0.55)
+    near = difflib.get_close_matches(asked, folded, n=max(len(folded), 1), cutoff=alike)
     nearest_first = list(dict.fromkeys((*near, *folded)))
     words = {candidate: _words(candidate) for candidate in folded}
     inside = sorted(

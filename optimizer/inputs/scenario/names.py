@@ -20,6 +20,8 @@ MOST_TOLD: Final = 100
 """Of the unknown names of a document with wrong fields: each is held against all known ones for a suggestion."""
 REGIONS: Final = "regions"
 """Where people name countries by mistake."""
+MISSPELT: Final = 0.8
+"""How alike a place is to one that was meant; what is less so lies anywhere: of Asia it would be Australia."""
 OF_COMPANY: Final = {"alphabet": "gcp", "amazon": "aws", "google": "gcp", "microsoft": "azure", "oracle": "oci"}
 """What the catalogs call the cloud of a company that people name instead."""
 
@@ -136,8 +138,9 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
         case "provider" | "seller" if (cloud := _cloud_of(named.text)) in known:
             hint = f"did you mean {cloud}?"
         case "geography":
-            # what is spelled alike lies anywhere: of Asia it would be Australia
-            problem, hint = f"nobody measured round trips from '{named.text}'", f"known: {some_of(known)}"
+            misspelt = did_you_mean(named.text, known, alike=MISSPELT)
+            problem = f"nobody measured round trips from '{named.text}'"
+            hint = misspelt or f"known: {some_of(known)}"
         case "length_profile":
             problem = f"unknown profile of lengths '{named.text}'"
         case "region" if REGIONS in at and named.text.casefold() in _known("country", catalogs):
