@@ -42,10 +42,10 @@ H200 SXM in 16 bits and, hours later, on one H100 SXM in FP8, and on the 28th on
 2.11, CUDA 13), with the options that `optimizer export --to vllm` writes for a plan and with drawn weights, of which
 reading and multiplying take about as long. `optimizer benchmark` wrote the runs that can falsify a plan on each H200,
 `optimizer check` judged them, and other loads were measured beside them. Predictions were made before, by constants
-that had seen nothing of it, each card's by later ones than the last, and stand in the repository since the commits
-before the machines were started; only the first plan's own line was asked for afterwards, of the same code and
-constants: what `benchmark` said of it before stands below. `python benchmarks/engine.py` measures so on any GPU with
-vLLM, `python benchmarks/own_server.py` makes this page.
+that had seen nothing of it, and stand in the repository since the commits
+before the machines were started. Only the plans' own lines don't: the first was asked for afterwards, the second
+before, each of the same code and constants as the rest. `python benchmarks/engine.py` measures so on any GPU with vLLM,
+`python benchmarks/own_server.py` makes this page.
 """
 CARDS = {
     "h100-sxm": "One H100 SXM, weights in FP8 as `--quantization fp8` makes them",
