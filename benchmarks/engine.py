@@ -83,14 +83,15 @@ def measured(options: str, url: str, folder: Path) -> None:
     print(parsed.result_filename, *(f"{name} {result[name]:.4g}" for name in shown), sep="\n   ", flush=True)
 
 
-def at_the_same_time(line: str, url: str, folder: Path) -> None:
-    """The runs of a line, each in a process that has the tool imported."""
+def at_the_same_time(line: str, url: str, folder: Path) -> int:
+    """The runs of a line, each in a process that has the tool imported; how many of them failed."""
     fork = multiprocessing.get_context("fork")
     runs = [fork.Process(target=measured, args=(options, url, folder)) for options in line.split(" & ")]
     for run in runs:
         run.start()
     for run in runs:
         run.join()
+    return sum(run.exitcode != 0 for run in runs)
 
 
 def main() -> None:
@@ -108,6 +109,7 @@ def main() -> None:
     words = shlex.split(asked.serve.read_text(), comments=True)
     write_model(asked.config, Path(words[words.index("serve") + 1]))
     url = f"http://127.0.0.1:{words[words.index('--port') + 1]}"
+    failed = 0
     server = started(asked.serve, url, asked.output / "server.log", asked.seconds)
     try:
         while asked.after and not asked.after.exists() and time.monotonic() - began < asked.seconds:
@@ -116,10 +118,12 @@ def main() -> None:
             if time.monotonic() - began > asked.seconds:
                 print("no time left for:", line)
                 continue
-            at_the_same_time(line, url, asked.output)
+            failed += at_the_same_time(line, url, asked.output)
     finally:
         server.terminate()
         server.wait(30)
+    if failed:
+        raise SystemExit(f"{failed} runs failed")
 
 
 if __name__ == "__main__":

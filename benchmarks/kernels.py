@@ -62,14 +62,16 @@ def graphed_seconds(work: Callable[[], None], repeats: int = 12) -> float:
     return float(statistics.median(taken))
 
 
+def drawn(outputs: int, inputs: int, eight_bit: bool) -> Tensor:
+    """Random weights of one product."""
+    weight = torch.randn(outputs, inputs, device="cuda", dtype=torch.bfloat16) / inputs**0.5
+    return weight.to(torch.float8_e4m3fn) if eight_bit else weight
+
+
 def weights(outputs: int, inputs: int, eight_bit: bool) -> list[Tensor]:
     """As many as don't fit the cache."""
     of_one = outputs * inputs * (1 if eight_bit else 2)
-    drawn = [
-        torch.randn(outputs, inputs, device="cuda", dtype=torch.bfloat16) / inputs**0.5
-        for _ in range(max(2, CACHE_BYTES // of_one + 1))
-    ]
-    return [each.to(torch.float8_e4m3fn) for each in drawn] if eight_bit else drawn
+    return [drawn(outputs, inputs, eight_bit) for _ in range(max(2, CACHE_BYTES // of_one + 1))]
 
 
 def product(tokens: Tensor, weight: Tensor) -> Tensor:
@@ -138,8 +140,7 @@ class Weight:
     """Random weights of one product, with a scale for each output in 8 bits."""
 
     def __init__(self, kind: str, outputs: int, inputs: int) -> None:
-        drawn = torch.randn(outputs, inputs, device="cuda", dtype=torch.bfloat16) / inputs**0.5
-        self.stored = drawn.to(torch.float8_e4m3fn) if kind == "fp8" else drawn
+        self.stored = drawn(outputs, inputs, kind == "fp8")
         self.scales = torch.ones(1, outputs, device="cuda")
 
     def __call__(self, read: Read) -> Tensor:
@@ -246,8 +247,8 @@ PLAIN: dict[str, Callable[..., Read]] = {"bf16": lambda tokens: Read(tokens, Non
 def reads(layer: Layer, count: int) -> list[Read]:
     """Random tokens for each product of a layer."""
     widths = [each.stored.shape[1] for each in (layer.qkv, layer.out, layer.gate_up, layer.down)]
-    drawn = (torch.randn(count, width, device="cuda", dtype=torch.bfloat16) for width in widths)
-    return [PLAIN[layer.kind](tokens) for tokens in drawn]
+    states = (torch.randn(count, width, device="cuda", dtype=torch.bfloat16) for width in widths)
+    return [PLAIN[layer.kind](state) for state in states]
 
 
 def decoding(kind: str) -> Iterator[dict[str, object]]:

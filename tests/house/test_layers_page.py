@@ -37,7 +37,8 @@ def test_no_layer_is_far_from_what_a_card_took(catalogs: Catalogs, script: Calla
 def test_no_prompt_in_8_bits_is_far_where_its_products_are_what_takes_long(
     catalogs: Catalogs, script: Callable[[str], Any]
 ) -> None:
-    """Of fewer tokens, and of sequences, the library's products are no evidence of an engine's: the page says why."""
+    """Of fewer tokens prompts are predicted too fast by more than that, by half at worst, since what passes between
+    products is charged to nobody. Of sequences the library's products are no evidence of an engine's."""
     found = [
         (re.search(r"a prompt of ([\d,]+)", cells[2]), cells[-1])
         for cells in rows(script("layers").page(catalogs), "8")
