@@ -6,6 +6,7 @@ from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, Simu
 from optimizer.plan.simulate.judging import promises, room
 
 METRICS = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
+REPLAYED = "drawn as the trace has them: simulate --trace FILE sends them as recorded"
 
 
 def confirmed_line(found: Simulation | None) -> str:
@@ -31,7 +32,8 @@ def confirmed_in_short(found: Simulation | None) -> str:
     told = [f"{broken} broken"] * bool(broken) + [f"{undecided} undecided"] * bool(undecided)
     verdict = f"of {len(verdicts)} promises {', '.join(told)}" if told else "all promises hold"
     again = ", after planning again where one broke" if any(not item.left_no_plan for item in found.rounds) else ""
-    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{source}){again}"
+    recorded = f", {REPLAYED}" if found.from_trace else ""
+    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{source}){again}{recorded}"
 
 
 def _source(found: Simulation) -> str:

@@ -37,6 +37,7 @@ from optimizer.plan.simulate.judging import in_doubt
 from optimizer.plan.simulate.servers import services
 from optimizer.plan.simulate.simulated import confirmed, simulated
 from optimizer.plan.verify.claim import Claim
+from optimizer.report.confirmed import confirmed_in_short
 
 CHAT: dict[str, Any] = {
     "name": "chat", "model": "llama-3.1-8b", "input_tokens": 1024, "output_tokens": 256,
@@ -463,6 +464,7 @@ def test_a_plan_made_from_a_trace_holds_on_that_trace(catalogs: Catalogs, tmp_pa
     assert simulated(unprepared, as_recorded, **LIKE_THE_PLAN).holds is False
     confirming = simulated(prepared, None, **LIKE_THE_PLAN)
     assert (confirming.assumed, confirming.from_trace) == ((), ("chat",))
+    assert "simulate --trace FILE sends them as recorded" in confirmed_in_short(confirming)
 
 
 @pytest.mark.parametrize("arrivals", [{}, {"process": "poisson", "cv2": 4}, {"cv2": 0}, {"process": "gamma"}])
