@@ -16,8 +16,9 @@ from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers
 from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates, bound_at_prices
 from optimizer.program.proof.dominance import undominated
-from optimizer.program.proof.first_plan import first_plan
+from optimizer.program.proof.first_plan import first_plan, is_far_off, plan_at_places
 from optimizer.program.proof.fullest_instance import divides_fullest, search_by_fullest
+from optimizer.program.proof.instances_of_places import known_of_instances
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, prices_of, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
 from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
@@ -25,6 +26,7 @@ from optimizer.program.proof.steps import (
     can_beat,
     cheaper,
     final_solve,
+    nothing_to_gain,
     ready_for_final,
     result_of,
     ruled_out,
@@ -127,16 +129,31 @@ def _search_from(
         return final_solve(problem, keep, bound, known.plan, state)
     with state.phase("incumbent"):
         promising, result, incumbent = first_plan(problem, keep, bound, known.plan, state)
+        everything = not (keep & ~promising).any()
+        far_off = not everything and is_far_off(problem, bound, incumbent, state)
+        if far_off:
+            bound, incumbent = _nearer(problem, keep, promising, bound, incumbent, state)
     state.best_and_bound(incumbent, bound.usd_per_hour)
+    if far_off and nothing_to_gain(bound, incumbent):
+        return result_of(problem, keep, bound, SolverResult("optimal", bound.usd_per_hour), incumbent, state)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
-    everything = not (keep & ~promising).any()
     if everything or (result.status in ("optimal", "infeasible") and not (remaining & ~promising).any()):
         return result_of(problem, keep, bound, result, incumbent, state)
     if within_gap(bound, incumbent, state):
         # what the solver proved holds for the promising candidates alone
         return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
     return final_solve(problem, keep, bound, incumbent, state)
+
+
+def _nearer(
+    problem: Problem, keep: Flags, promising: Flags, bound: Bound, known: Incumbent | None, state: SearchState
+) -> tuple[Bound, Incumbent | None]:
+    """A sharper bound and a cheaper plan, where losses are survived and a first plan is far off its bound."""
+    bound, plan = known_of_instances(problem, keep, bound, known, state, search)
+    if not is_far_off(problem, bound, plan, state):
+        return bound, plan
+    return bound, plan_at_places(problem, keep, promising, bound, plan, state)
 
 
 def _one_place_each(problem: Problem, keep: Flags) -> list[Flags]:

@@ -46,10 +46,6 @@ def first_plan(
         incumbent = cheaper(found, known)
         if everything or incumbent is not None or not _is_wanted_sooner(keep, columns, state):
             break
-    if not everything and _is_far_off(problem, bound, incumbent, state):
-        everywhere = affordable(problem, promising | at_every_place(problem, keep, cost), cost)
-        own = replace(state, clock=state.clock.share(SHARE_OF_PLACES))
-        incumbent = cheaper(solve_on(problem, everywhere, own, NODES_AT_PLACES)[1], incumbent)
     return promising, result, incumbent
 
 
@@ -58,7 +54,7 @@ def _is_wanted_sooner(keep: Flags, columns: int, state: SearchState) -> bool:
     return bool(np.isinf(state.cutoff_usd_per_hour) and keep.sum() > MANY_MORE * columns) and not state.clock.expired
 
 
-def _is_far_off(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
+def is_far_off(problem: Problem, bound: Bound, incumbent: Incumbent | None, state: SearchState) -> bool:
     """Whether there is no plan that survives losses, or one that may well cost far more than the cheapest.
 
     A search of fewer nodes than are worth it, as that of a level of a week, ends sooner.
@@ -66,6 +62,16 @@ def _is_far_off(problem: Problem, bound: Bound, incumbent: Incumbent | None, sta
     if not problem.limits.survive or (state.node_limit is not None and state.node_limit < NODES_AT_PLACES):
         return False
     return incumbent is None or bound.usd_per_hour < (1 - FAR_OFF) * incumbent.usd_per_hour
+
+
+def plan_at_places(
+    problem: Problem, keep: Flags, promising: Flags, bound: Bound, known: Incumbent | None, state: SearchState
+) -> Incumbent | None:
+    """The cheaper of a known plan and one of promising candidates (C,) and those for each mix at every place."""
+    cost = bound.with_candidate_usd_per_hour
+    everywhere = affordable(problem, promising | at_every_place(problem, keep, cost), cost)
+    own = replace(state, clock=state.clock.share(SHARE_OF_PLACES))
+    return cheaper(solve_on(problem, everywhere, own, NODES_AT_PLACES)[1], known)
 
 
 def at_every_place(problem: Problem, keep: Flags, cost: Floats) -> Flags:

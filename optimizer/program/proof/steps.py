@@ -173,7 +173,7 @@ def final_solve(
     """Solve the program on every candidate that no argument has removed."""
     with state.phase("final"):
         left = keep & can_beat(problem, bound, incumbent, state)
-        if _nothing_to_gain(bound, incumbent) and left.sum() * problem.traffic.periods > MOST_CELLS_OF_EQUALS:
+        if nothing_to_gain(bound, incumbent) and left.sum() * problem.traffic.periods > MOST_CELLS_OF_EQUALS:
             return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
         solved = affordable(problem, left, bound.with_candidate_usd_per_hour)
         # a limit on nodes would not end it: one is too many
@@ -188,7 +188,7 @@ def final_solve(
     return result_of(problem, keep, bound, result, cheaper(plan, incumbent), state)
 
 
-def _nothing_to_gain(bound: Bound, incumbent: Incumbent | None) -> bool:
+def nothing_to_gain(bound: Bound, incumbent: Incumbent | None) -> bool:
     """Whether no plan costs less than the one at hand."""
     return incumbent is not None and incumbent.usd_per_hour * (1 - EQUAL_COST) <= bound.usd_per_hour
 
