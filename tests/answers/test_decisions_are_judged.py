@@ -23,7 +23,6 @@ from optimizer.answers.accuracy.decisions import (
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import deployments_of, load_measurements
 from optimizer.performance.measured.batch import predict_batch
-from optimizer.performance.physics.constants import Calibration
 
 HEADINGS = (
     "engine,model,gpu,num_gpus,tp,weight_precision,input_tokens,output_tokens,load_type,load_value,"
@@ -117,12 +116,9 @@ def test_a_point_measured_twice_counts_once(measured: Callable[..., pd.DataFrame
     assert found["cost"].to_numpy() == pytest.approx(3.6 / 3600 * 1e6 * (1 / 800 + 1 / 1000) / 2)
 
 
-def test_one_half_plans_on_the_prediction_and_confidence_adds_room(
-    measured: Callable[..., pd.DataFrame], catalogs: Catalogs
-) -> None:
+def test_one_half_plans_on_the_prediction_and_confidence_adds_room(measured: Callable[..., pd.DataFrame]) -> None:
     found = options(measured(*[row(gpu) for gpu in GPUS]), dict.fromkeys(GPUS, 3.6))
-    calibration = Calibration.of(catalogs.calibration)
-    room = [bounded(found, calibration, confidence)["tpot"] for confidence in (0.5, 0.8, 0.9)]
+    room = [bounded(found, confidence)["tpot"] for confidence in (0.5, 0.8, 0.9)]
     assert room[0] == pytest.approx(1)
     assert (room[0] < room[1]).all()
     assert (room[1] < room[2]).all()

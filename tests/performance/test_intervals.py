@@ -18,6 +18,7 @@ from optimizer.performance.uncertainty.intervals import (
     HIGH,
     LOW,
     PLANNING,
+    PLANNING_CONFIDENCE,
     REPEAT_NOISE,
     UNSEEN,
     load_class,
@@ -138,3 +139,14 @@ def test_what_is_known_less_has_a_wider_interval(catalogs: Catalogs) -> None:
 def test_there_are_no_margins_where_there_are_no_configurations(catalogs: Catalogs) -> None:
     """A model of which the limits leave nothing has none."""
     assert margins(catalogs, [], 0.9).ttft.shape == (0,)
+
+
+def test_the_room_that_decisions_are_judged_with_is_that_of_plans(catalogs: Catalogs) -> None:
+    """Plans know no engine in a width; of the load they are made for, on what was measured, nothing else differs."""
+    row = {"engine": "vllm", "model": KNOWN.model, "gpu": KNOWN.gpu, "weight_precision": KNOWN.precision, "tp": 1}
+    row |= {"num_gpus": 1, "input_tokens": 1024, "output_tokens": 256, "load_type": "request_rate", "load_value": 2}
+    found = predict_batch(pd.DataFrame([row]).astype(str), catalogs, look_up=False, foreign=False).iloc[0]
+    calibration, planned = Calibration.of(catalogs.calibration), margins(catalogs, [KNOWN], PLANNING_CONFIDENCE)
+    for metric, factor in (("tpot", planned.tpot), ("ttft", planned.ttft)):
+        width = {name: calibration.lookup(HALF_WIDTH, f"{metric}@request_rate{name}") for name in ("", "@vllm")}
+        assert found[f"pred_{metric}_room"] == pytest.approx(np.log(factor[0]) * width["@vllm"] / width[""])

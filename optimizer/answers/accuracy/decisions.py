@@ -29,8 +29,7 @@ from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.market.market import market
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.measured.rows import text_column
-from optimizer.performance.physics.constants import Calibration, calibration_of
-from optimizer.performance.uncertainty.intervals import planning_share
+from optimizer.performance.uncertainty.intervals import deviations
 
 LIMITED: Final = ("tpot", "ttft")
 """The metrics a question may limit, in the order of its targets."""
@@ -100,12 +99,12 @@ def decided(predicted: pd.DataFrame, catalogs: Catalogs) -> Decisions:
 
     Args:
         predicted: Measurements with their predictions beside them, as `predict_batch` returns them.
-        catalogs: Hold the prices, and how much room a confidence asks for.
+        catalogs: Hold the prices.
     """
-    prices, calibration = gpu_hour_prices(catalogs), calibration_of(catalogs)
+    prices = gpu_hour_prices(catalogs)
     table = options(predicted, prices)
     gpus = set(text_column(predicted, "gpu")[predicted["pred_status"].to_numpy() == "ok"])
-    margins = {f"confidence {exactly(each)}": bounded(table, calibration, each) for each in CONFIDENCES}
+    margins = {f"confidence {exactly(each)}": bounded(table, each) for each in CONFIDENCES}
     margins |= {f"flat margin {exactly(each)}": flat(table, each) for each in FLAT_MARGINS}
     rules = []
     for kind in KINDS:
@@ -142,10 +141,8 @@ def options(predicted: pd.DataFrame, prices: Mapping[str, float]) -> pd.DataFram
     rate = np.where(np.isnan(measured["throughput"]), clients * output / latency_s, measured["throughput"])
     columns = {"cost": usd / rate, "predicted_cost": usd / predicted["pred_output_tok_s"].to_numpy(float)}
     for name in LIMITED:
-        column = PREDICTED[name]
-        low, high = (predicted[f"{column}_{end}"].to_numpy(float) for end in ("low", "high"))
-        columns |= {name: measured[name], f"predicted_{name}": predicted[column].to_numpy(float)}
-        columns[f"half_width_{name}"] = np.log(high / low) / 2
+        columns |= {name: measured[name], f"predicted_{name}": predicted[PREDICTED[name]].to_numpy(float)}
+        columns[f"room_{name}"] = predicted[f"pred_{name}_room"].to_numpy(float)
     table = pd.DataFrame({"clients": clients, **columns})
     table["case"] = _joined(predicted, CASE)
     table["configuration"] = _joined(predicted, CONFIGURATION)
@@ -183,15 +180,12 @@ def _targets(part: pd.DataFrame, kind: str) -> tuple[Sequence[float], Sequence[f
     return SLA_TARGETS[0] if "TPOT" in kind else ANY, SLA_TARGETS[1] if "TTFT" in kind else ANY
 
 
-def bounded(table: pd.DataFrame, calibration: Calibration, confidence: float) -> dict[str, Floats]:
-    """Factors on predicted TPOT and TTFT with the room that a plan leaves: exp(planning share · half-width of the row).
+def bounded(table: pd.DataFrame, confidence: float) -> dict[str, Floats]:
+    """Factors on predicted TPOT and TTFT with the room that a plan leaves: exp(planning share · half-width).
 
-    Plans take the half-width of the load they are made for; here every option has that of its own interval.
+    Plans take the half-width of the load they are made for; here every option has that of its own.
     """
-    return {
-        name: np.exp(planning_share(calibration, name, confidence) * table[f"half_width_{name}"].to_numpy(float))
-        for name in LIMITED
-    }
+    return {name: np.exp(deviations(confidence) * table[f"room_{name}"].to_numpy(float)) for name in LIMITED}
 
 
 def flat(table: pd.DataFrame, margin: float) -> dict[str, Floats]:

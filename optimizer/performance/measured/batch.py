@@ -35,10 +35,12 @@ from optimizer.performance.uncertainty.intervals import (
     APART,
     COVERAGE,
     DRAFTED,
+    PLANNING_CONFIDENCE,
     REPEAT_NOISE,
     bounds,
     half_width,
     load_class,
+    planning_share,
 )
 
 PREDICTIONS = {
@@ -71,7 +73,14 @@ TAIL: Final = "interval_tail"
 LOOKED_UP: Final = ("pred_ttft_ms_mean", "pred_tpot_ms_mean", "pred_output_tok_s", "pred_request_throughput")
 """What the measurement catalog holds, so that intervals narrow around it."""
 
-UNPREDICTED = {f"{name}{end}": np.nan for name in PREDICTIONS for end in ("", "_low", "_high")} | {"pred_source": ""}
+ROOM: Final = {"pred_ttft_room": "ttft", "pred_tpot_room": "tpot"}
+"""Columns of the room that a plan with `PLANNING_CONFIDENCE` leaves below a limit, as a logarithm, and their metric."""
+
+UNPREDICTED = (
+    {f"{name}{end}": np.nan for name in PREDICTIONS for end in ("", "_low", "_high")}
+    | dict.fromkeys(ROOM, np.nan)
+    | {"pred_source": ""}
+)
 """Every column of a prediction, with what it holds where there is none."""
 
 
@@ -89,7 +98,8 @@ def predict_batch(
             wider than those of a deployment that runs as exported.
 
     Returns:
-        The table with `pred_status`, `pred_reason`, the predictions with their 90 % intervals, and `pred_source`.
+        The table with `pred_status`, `pred_reason`, the predictions with their 90 % intervals, the room that plans
+        leave, and `pred_source`.
     """
     table = read_table(frame, catalogs)
     found, rows = deployments(table, catalogs)
@@ -135,7 +145,7 @@ def _predicted(
             # one's own says more of it than somebody else's at the same point
             low, high = np.where(own.measured, (low, high), near)
         columns |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
-    return columns
+    return columns | {name: around.room(metric) for name, metric in ROOM.items()}
 
 
 class _Intervals(NamedTuple):
@@ -151,12 +161,20 @@ class _Intervals(NamedTuple):
 
     def ends(self, name: str, metric: str, value: Floats) -> tuple[Floats, Floats]:
         """The ends of the interval around one predicted column, a percentile's wider than its metric's."""
-        calibration, left = self.calibration, self.own.widths(metric, self.loads)
-        width = half_width(calibration, metric, self.loads, self.engines, self.missing[metric], self.guessed)
-        width = width * left if self.foreign else narrowed(calibration, metric, width, left)
+        calibration, width = self.calibration, self.width(metric)
         if (TAIL, name) in calibration.position:
             width = np.hypot(width, calibration.lookup(TAIL, name))
         return bounds(calibration, metric, self.loads, value, width)
+
+    def width(self, metric: str) -> Floats:
+        """Half-widths of a metric."""
+        calibration, left = self.calibration, self.own.widths(metric, self.loads)
+        width = half_width(calibration, metric, self.loads, self.engines, self.missing[metric], self.guessed)
+        return width * left if self.foreign else narrowed(calibration, metric, width, left)
+
+    def room(self, metric: str) -> Floats:
+        """The logarithm of what a plan would leave between prediction and promise at `PLANNING_CONFIDENCE`."""
+        return planning_share(self.calibration, metric, PLANNING_CONFIDENCE) * self.width(metric)
 
 
 def _as_they_arrive(

@@ -117,5 +117,9 @@ def bounds(calibration: Calibration, metric: str, loads: Column, value: Floats, 
 
 def planning_share(calibration: Calibration, metric: str, confidence: float) -> float:
     """The part of a half-width that a promise with this confidence leaves as room: 0 at one half, monotone."""
-    deviations = NormalDist().inv_cdf(confidence) / NormalDist().inv_cdf(PLANNING_CONFIDENCE)
-    return calibration.lookup(PLANNING, metric) * deviations
+    return calibration.lookup(PLANNING, metric) * deviations(confidence)
+
+
+def deviations(confidence: float) -> float:
+    """What a promise with this confidence leaves as room, relative to one with `PLANNING_CONFIDENCE`."""
+    return NormalDist().inv_cdf(confidence) / NormalDist().inv_cdf(PLANNING_CONFIDENCE)
