@@ -137,6 +137,7 @@ def test_codes_of_countries_and_published_names_are_read_in_either_case() -> Non
         ("amazon", "aws"),
         ("Microsoft", "azure"),
         ("digital-ocean", "digitalocean"),
+        ("DataCrunch", "verda"),
     ],
 )
 def test_a_cloud_that_is_named_by_its_company_is_suggested(written: str, cloud: str) -> None:

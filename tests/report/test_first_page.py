@@ -10,6 +10,7 @@ from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.uncertainty.evidence import setups_measured
+from optimizer.plan.explain.comparing import NOT_HELD
 from optimizer.plan.grounds.benchmark import FEW_SETUPS
 from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.question import asked
@@ -100,13 +101,23 @@ def test_a_plan_that_costs_less_is_never_called_safer(planned: Callable[[str], P
 
 def test_what_may_save_is_told_where_no_plan_is_known_that_holds(planned: Callable[[str], PlanReport]) -> None:
     explained, row = planned("chat-8b").explanation, planned("chat-8b").explanation.alternatives[0]
+    why = "with spot: saves at most $30.00 a month, the time limit was reached"
     bounded = row.model_copy(
-        update={"kind": "spot", "change": "with spot", "monthly_cost_usd": None, "at_least_usd": Decimal(70)}
+        update={
+            "kind": "spot",
+            "change": "with spot",
+            "monthly_cost_usd": None,
+            "at_least_usd": Decimal(70),
+            "text": why,
+        }
     )
     dear = bounded.model_copy(update={"kind": "sellers", "change": "dearer", "at_least_usd": Decimal(120)})
     empty = {"alternatives": [], "opportunities": [], "also_priced": [], "only_bounded": [dear, bounded]}
     table = choices_in_short(explained.model_copy(update=empty), Decimal(100)).table
-    assert table.rows == (("wider", "with spot", "≥ $70", "≥ −$30", "with which plan: --verbose"),)
+    assert table.rows == (("wider", "with spot", "≥ $70", "≥ −$30", "no plan known yet: time was up"),)
+    broke = bounded.model_copy(update={"text": f"with spot: saves at most $30.00 a month, {NOT_HELD}"})
+    again = choices_in_short(explained.model_copy(update=empty | {"only_bounded": [broke]}), Decimal(100)).table
+    assert again.rows[0][-1] == "no plan known yet that holds in simulation"
 
 
 def test_long_lists_and_phrases_are_cut_where_they_say_so(planned: Callable[[str], PlanReport]) -> None:

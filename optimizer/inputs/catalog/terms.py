@@ -159,10 +159,12 @@ class ServerlessCheck(Strict):
 
 
 class OfferAlias(Strict):
-    """What a GPU, a provider or a host of APIs is called in other people's price lists; GPUs may share a name."""
+    """What a GPU, a provider or a host of APIs is called in other people's price lists, and a provider by those who
+    name its company; GPUs may share a name."""
 
-    subject: Literal["gpu", "provider", "host", "router"]
-    """A router passes requests on to hosts: what it charges is no price of a host."""
+    subject: Literal["gpu", "provider", "company", "host", "router"]
+    """A company is whose cloud a provider is; a router passes requests on to hosts: what it charges is no price of a
+    host."""
     name: str
     """Of a router a pattern, which may hold wildcards."""
     id: str = ""

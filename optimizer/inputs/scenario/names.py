@@ -22,8 +22,6 @@ REGIONS: Final = "regions"
 """Where people name countries by mistake."""
 MISSPELT: Final = 0.8
 """How alike a place is to one that was meant; what is less so lies anywhere: of Asia it would be Australia."""
-OF_COMPANY: Final = {"alphabet": "gcp", "amazon": "aws", "google": "gcp", "microsoft": "azure", "oracle": "oci"}
-"""What the catalogs call the cloud of a company that people name instead."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
     match named.of.kind:
         case "model":
             problem, hint = f"unknown model '{named.text}'", door.why_not_planned(named.text) or near
-        case "provider" | "seller" if (cloud := _cloud_of(named.text)) in known:
+        case "provider" | "seller" if (cloud := _cloud_of(named.text, catalogs)) in known:
             hint = f"did you mean {cloud}?"
         case "geography":
             misspelt = did_you_mean(named.text, known, alike=MISSPELT)
@@ -149,9 +147,14 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
     return problem, hint
 
 
-def _cloud_of(text: str) -> str | None:
-    """What the cloud is called of a company that a name begins with, such as Google Cloud."""
-    return next((cloud for company, cloud in OF_COMPANY.items() if text.casefold().startswith(company)), None)
+def _cloud_of(text: str, catalogs: Catalogs) -> str | None:
+    """What the catalogs call a cloud by its company, which a name begins with (Google Cloud), or by another name."""
+    name = text.casefold()
+    for alias in catalogs.offer_aliases:
+        other = alias.name.casefold()
+        if (alias.subject == "company" and name.startswith(other)) or (alias.subject == "provider" and name == other):
+            return alias.id
+    return None
 
 
 def kinds_in(annotation: Any) -> set[Any]:

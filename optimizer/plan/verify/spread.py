@@ -90,7 +90,7 @@ def _spare(claim: Claim) -> Findings:
         for running in d.schedule:
             flow, left = running.requests_per_second * claim.policy.robust.demand, running.replicas - spare
             most = running.max_requests_per_second / max(running.replicas, 1) * claim.policy.robust.throughput * left
-            text = f"{d.workload} on {d.gpu}: {left} replicas left after losing {spare}"
+            text = f"{d.workload} on {d.gpu}: {left} replica{'s' * (left != 1)} left after losing {spare}"
             if flow:
                 yield left > 0 and flow <= most * (1 + claim.precision.figure), text
 

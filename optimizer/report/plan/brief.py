@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.inputs.requirements.avoided import SPEED
+from optimizer.plan.explain.comparing import NOT_HELD
 from optimizer.plan.grounds.question import DEFAULT_BOUNDS, POLICY
 from optimizer.plan.grounds.quotes import price_doubts
 from optimizer.plan.grounds.warnings import not_measured
@@ -52,6 +53,9 @@ FEW: Final = 3
 SAID_ABOVE: Final = ("the scenario", "the plans considered", "plans on machines of measured speed")
 """What a bound holds of, where the first line says so."""
 REST: Final = "all of it: --verbose"
+PLAN_NOT_HELD: Final = "no plan known yet that holds in simulation"
+PLAN_NOT_DUE: Final = "no plan known yet: time was up"
+"""Of what is told with a least cost alone."""
 PHRASE: Final = 40
 """Signs that a plan in a phrase may have with the region of its first purchase."""
 TERM: Final = r"(?:spot|committed|reserved \w+)\)$"
@@ -125,10 +129,11 @@ def choices_in_short(explained: Explanation, chosen_usd: Decimal) -> Section:
 
 def _may_save(explained: Explanation, kinds: Sequence[str], chosen_usd: Decimal) -> Iterator[tuple[str, ...]]:
     """Changes of which only a least cost is known, where that is less than the chosen plan's, the lowest first."""
-    known = [(item.at_least_usd, item.change) for item in explained.only_bounded if item.kind in kinds]
-    for least_usd, words in sorted((usd, words) for usd, words in known if usd is not None):
+    known = [(item.at_least_usd, item.change, item.text) for item in explained.only_bounded if item.kind in kinds]
+    for least_usd, words, text in sorted((usd, *words) for usd, *words in known if usd is not None):
         if chosen_usd - least_usd >= HARDLY * chosen_usd:
-            yield words, f"≥ ${least_usd:,.0f}", f"≥ {change(least_usd - chosen_usd, 0)}", "with which plan: --verbose"
+            why = PLAN_NOT_HELD if text.endswith(NOT_HELD) else PLAN_NOT_DUE
+            yield words, f"≥ ${least_usd:,.0f}", f"≥ {change(least_usd - chosen_usd, 0)}", why
 
 
 def _at_most(item: Alternative) -> str:
