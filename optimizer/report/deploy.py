@@ -10,11 +10,10 @@ from optimizer.answers.export.targets.registry import TARGETS
 from optimizer.base.figures import figure
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.report.focus import FOCUS_FILE, FOCUS_VERSION
-from optimizer.report.layout.amounts import money, plural
+from optimizer.report.layout.amounts import DAYS, money, plural
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
 SHOWN = 3
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def export_answer(found: Export) -> WrittenAnswer:

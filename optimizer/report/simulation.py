@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final
 
-from optimizer.base.units import MS_PER_S, SECONDS_PER_MINUTE
+from optimizer.base.units import HOURS_PER_DAY, MS_PER_S, SECONDS_PER_MINUTE
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import (
     MeasuredLimit,
@@ -17,6 +17,7 @@ from optimizer.plan.record.simulation import (
 )
 from optimizer.plan.simulate.judging import MEAN
 from optimizer.report.confirmed import METRICS
+from optimizer.report.layout.amounts import DAYS
 from optimizer.report.layout.bars import bar
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.layout.html import answer_html, section_html
@@ -191,6 +192,14 @@ def _of_means(found: Simulation) -> Iterator[str]:
         yield "a limit on a mean is held against each request here: some are outside it where the mean keeps it"
 
 
+def _of_days(found: Simulation) -> Iterator[str]:
+    """How days are judged, and what a schedule of the plan's own counts on."""
+    if found.days is not None:
+        yield "a promise holds where no hour's requests alone break it"
+    if found.days is not None and found.autoscaling is None:
+        yield "the plan has replicas ready when their hour begins: start them so much before it"
+
+
 def _blocks(found: Simulation) -> Iterator[str]:
     """What of prompts is found, and what is not."""
     if any(item.prefix_cache is not None for item in found.classes):
@@ -205,12 +214,20 @@ def _limit(item: SimulatedClass, limit: MeasuredLimit) -> tuple[str, ...]:
     high = "more" if limit.high_ms is None else duration(limit.high_ms)
     return (
         _name(item),
-        f"{METRICS[limit.metric]} {limit.statistic}",
+        f"{METRICS[limit.metric]} {limit.statistic}{_at(limit)}",
         duration(limit.limit_ms),
         duration(limit.value_ms),
         f"{duration(limit.low_ms)} to {high}",
         limit.verdict,
     )
+
+
+def _at(limit: MeasuredLimit) -> str:
+    """The hour that breaks a promise of days, which begin on Monday."""
+    if limit.hour is None:
+        return ""
+    day, hour = divmod(limit.hour, HOURS_PER_DAY)
+    return f", {DAYS[day]} {hour}:00"
 
 
 def _share(item: SimulatedClass) -> tuple[str, ...]:
@@ -281,6 +298,7 @@ def _how(found: Simulation) -> tuple[str, ...]:
         "requests go to deployments in the plan's shares"
         if found.autoscaling is None
         else "requests go to deployments by what the replicas that are there sustain",
+        *(_of_days(found)),
         *_blocks(found),
         *(f"not simulated: {item}" for item in found.not_simulated),
     )

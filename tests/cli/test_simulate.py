@@ -102,7 +102,7 @@ def test_what_broke_and_when_is_told_in_every_form(
 def test_a_day_is_simulated_hour_by_hour(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Replicas that are started when their hour begins are late, so that its first minutes break a promise."""
+    """One replica carries it; that a start is late breaks its hour is asked in test_promises_of_every_hour.py."""
     hourly = [1.0] * 8 + [60.0] + [1.0] * 15
     scenario = tmp_path / "day.yaml"
     scenario.write_text(

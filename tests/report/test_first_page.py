@@ -154,6 +154,7 @@ def test_the_question_is_restated_with_what_the_policy_asks() -> None:
     *_, policy = asked(load_scenario("three-clouds"))
     assert "providers allow aws, gcp, azure; regions allow us-*, eastus*, centralus" in policy
     assert "survive loss of provider; max provider share 0.4" in policy
+    assert ", users in germany" in asked(load_scenario("two-continents"))[0]
 
 
 def test_a_list_that_lets_nothing_in_is_told_with_what_keeps_its_offers_out(catalogs: Catalogs) -> None:

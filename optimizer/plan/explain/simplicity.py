@@ -81,13 +81,12 @@ def _setup(d: Placement) -> tuple[str | int, ...]:
 
 
 def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], answer: Answer, *, drafts: bool) -> str:
-    """What would be saved, by how much more there is to operate; what is as simple goes without saying, with drafts all
-    that is less to operate, too."""
+    """What would be saved, by how much more there is to operate; what is as simple or simpler goes without saying."""
     takes = [
         f"{count} {name if count != 1 else name.removesuffix('s')}"
         for name in own
         for count in (getattr(cheapest, name),)
-        if (count > own[name] if drafts else count != own[name])
+        if count > own[name]
     ]
     takes = ["changing what runs"] if answer.kept else ["drafts", *takes] if drafts else takes
     found = " that was found" if answer.enough else ""

@@ -39,6 +39,10 @@ def _workload(workload: Workload) -> Iterator[str]:
             yield f"{model} may draft {' or '.join(drafts)}"
     limits = list(latency_limits(workload))
     yield from limits or ["no latency promised"]
+    if workload.users_in and workload.network_ms is None:
+        yield f"users in {', '.join(workload.users_in)}"
+    elif workload.network_ms is not None:
+        yield f"network round trip {_round_trip(workload.network_ms)}"
     if workload.slo.ttft_overhead_ms:
         yield f"{exactly(workload.slo.ttft_overhead_ms)} ms of TTFT before the model"
     if workload.min_quality is not None:
@@ -54,6 +58,12 @@ def _workload(workload: Workload) -> Iterator[str]:
         yield f"at least {workload.min_replicas} replicas"
     if workload.max_replicas is not None:
         yield f"at most {workload.max_replicas} replicas"
+
+
+def _round_trip(network_ms: Mapping[str, float]) -> str:
+    """The user's own, in all regions or by region."""
+    by_region = [f"{'' if region == '*' else f'{region} '}{exactly(ms)} ms" for region, ms in network_ms.items()]
+    return ", ".join(by_region)
 
 
 def _lengths(workload: Workload) -> str:

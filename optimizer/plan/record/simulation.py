@@ -30,6 +30,9 @@ class MeasuredLimit(Strict):
     high_ms: Ms | None
     """None where the sample is too small to bound it."""
     verdict: Verdict
+    hour: int | None = None
+    """Over days: the hour from their beginning, 0 the first, whose requests alone break it, and of which the figures
+    are; None where they are of all hours."""
 
 
 class FoundPrefixes(Strict):

@@ -172,9 +172,9 @@ def within_all(workload: Workload, sample: ServedRequests) -> Flags:
     return kept
 
 
-def limits_of(workload: Workload, sample: ServedRequests) -> Iterator[MeasuredLimit]:
+def limits_of(workload: Workload, sample: ServedRequests, likely: float = LIKELY) -> Iterator[MeasuredLimit]:
     for metric, statistic, limit_ms in asked_limits(workload):
-        found = _measured(sample.latency_ms[metric], statistic)
+        found = _measured(sample.latency_ms[metric], statistic, likely)
         yield MeasuredLimit(
             metric=metric,
             statistic=statistic,
@@ -186,8 +186,8 @@ def limits_of(workload: Workload, sample: ServedRequests) -> Iterator[MeasuredLi
         )
 
 
-def _measured(values: Floats, statistic: str) -> Bounded:
-    return mean(values, LIKELY) if statistic == MEAN else quantile(values, QUANTILES[statistic], LIKELY)
+def _measured(values: Floats, statistic: str, likely: float) -> Bounded:
+    return mean(values, likely) if statistic == MEAN else quantile(values, QUANTILES[statistic], likely)
 
 
 def _verdict(found: Bounded, limit_ms: float) -> Verdict:

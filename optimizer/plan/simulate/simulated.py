@@ -18,6 +18,7 @@ from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import SimulatedClass, SimulatedDeployment, Simulation
 from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.autoscaling import ScaledWeek, autoscaling, scaled_weeks
+from optimizer.plan.simulate.hours import held_by_hour
 from optimizer.plan.simulate.judging import (
     LIKELY,
     PromiseName,
@@ -118,7 +119,7 @@ def simulated(
         served = list(_by_hours(claim, confidence, dealing, luck, days, autoscale))
     warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
     scaled = [each.scaled for each in served if each.scaled is not None]
-    classes = [item for each in served for item in judged(each.service, each.counted(warm_up))]
+    classes = [item for each in served for item in _judged(each, warm_up, days)]
     as_asked = [each.service.workload for each in served if arrivals is None]
     words = _in_words(as_asked) if arrivals is None else arrivals.words
     several = any(len(each.service.servers) > 1 or each.service.servers[0].replicas > 1 for each in served)
@@ -138,6 +139,13 @@ def simulated(
         autoscaling=autoscaling(claim, scaled, autoscale, warm_up) if autoscale and scaled else None,
         **(_told_over_time(claim, served, parts, warm_up) if parts else {}),
     )
+
+
+def _judged(served: "_Served", warm_up: float, days: int | None) -> Iterator[SimulatedClass]:
+    """A workload's classes against their limits, over days in each hour."""
+    counted = served.counted(warm_up)
+    found = judged(served.service, counted)
+    return found if days is None else held_by_hour(served.service, counted, found)
 
 
 def _not_simulated(claim: Claim, loss: SimulatedLoss | None) -> set[str]:

@@ -119,7 +119,9 @@ def _fastest_at_all_distances(choice: WorkloadOptions, rows: Ints, group: Ints, 
     # configuration at one distance -> its setup, with the rates at every distance side by side
     wide = np.zeros((len(setups.categories), len(away.categories), rate.shape[1]))
     wide[setups.codes, away.codes] = rate
-    keep: Flags = _fastest_of_group(group[setups.first], wide.reshape(len(wide), -1))[setups.codes]
+    # of no configuration, as where a promise is tried that nothing keeps, numpy infers no width
+    beside = wide.reshape(len(wide), wide.shape[1] * wide.shape[2])
+    keep: Flags = _fastest_of_group(group[setups.first], beside)[setups.codes]
     return keep & (rate > 0).any(axis=1)
 
 

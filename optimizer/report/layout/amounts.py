@@ -1,8 +1,11 @@
 """How money, shares and quantities are written in every report."""
 
 from decimal import Decimal
+from typing import Final
 
 from optimizer.base.figures import figure
+
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def money(amount: Decimal | float | None, unknown: str = "") -> str:

@@ -14,6 +14,7 @@ from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve,
 from optimizer.plan.readback.summary import offer_of
 from optimizer.plan.record.fleet import Deployment, Purchase
 from optimizer.plan.record.report import PlanReport
+from optimizer.report.layout.amounts import DAYS
 from optimizer.report.layout.figures import COLOURS, HATCHES, drawn, literal, series_style
 from optimizer.report.plan.schedule import by_hour
 
@@ -24,7 +25,6 @@ VRAM_PARTS: Final = {
     "activations_gib": "working space",
     "free_gib": "free for bursts",
 }
-DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 SHADES: Final = ("#F5D9C8", "#E3E3E3", "#F3E6B8", "#D9E6F5", "#EAD5E4", "#CFCFCF", "#F0C9A8", "#C9D6E8", "#DDD0C0")
 """Of the requirements in a map of rejections; what passes is green."""
 
