@@ -16,8 +16,8 @@ from optimizer.inputs.requirements.stated import with_field
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain import comparing
 from optimizer.plan.explain.alternatives import availability, next_best
-from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
-from optimizer.plan.explain.comparing import SideQuestion, compared, told
+from optimizer.plan.explain.breakpoints import DOUBTED, limit_breakpoints, price_breakpoints
+from optimizer.plan.explain.comparing import Asking, SideQuestion, compared, told
 from optimizer.plan.explain.levers import is_demand, levers
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import restricted
@@ -101,13 +101,20 @@ def test_where_a_looser_limit_changes_is_told_with_the_plan_there(few: Catalogs)
     inquiry = for_variations(Inquiry.of(scenario, few))
     chosen = read_back(solved(inquiry))
     moved = [each for each in levers(scenario, inquiry.options, chosen.deployments) if is_demand(each.field)]
-    found = [each for each in limit_breakpoints(inquiry, chosen, moved) if each.direction == "looser"]
+    found = [each for each in limit_breakpoints(inquiry, chosen, moved, broken) if each.direction == "looser"]
     assert [each.field for each in found] == ["workloads[chat.v2].demand.peak_requests_per_second"]
     for each in found:
         assert each.changes_at is not None
         there = solved(inquiry.changed(with_field(scenario, each.field, each.changes_at)))
         at_end = solved(inquiry.changed(with_field(scenario, each.field, moved[0].ends["looser"])))
         assert each.monthly_cost_usd == read_back(there).monthly_cost_usd > read_back(at_end).monthly_cost_usd
+        # nobody who asks for a plan at that value gets one that breaks a promise
+        assert (each.plan_holds, each.text.endswith(DOUBTED)) == (False, True)
+
+
+def broken(_: Inquiry, answer: Answer, again: Asking | None) -> None:
+    """No plan keeps its promises."""
+    assert (answer.solution.outcome, again) == ("optimal", None)
 
 
 def test_a_price_breakpoint_is_where_another_plan_costs_the_same(report: PlanReport, few: Catalogs) -> None:
@@ -144,7 +151,11 @@ def test_only_what_binds_and_the_demand_are_moved_unless_asked(few: Catalogs, re
 
 def dearer_prices(scenario: Scenario, few: Catalogs) -> list[Breakpoint]:
     inquiry = Inquiry.of(scenario, few)
-    return [each for each in price_breakpoints(inquiry, read_back(solved(inquiry))) if each.direction == "dearer"]
+    return [
+        each
+        for each in price_breakpoints(inquiry, read_back(solved(inquiry)), held_answer)
+        if each.direction == "dearer"
+    ]
 
 
 def test_a_price_that_uses_up_the_budget_leaves_no_plan(market_of: Callable[..., Catalogs]) -> None:

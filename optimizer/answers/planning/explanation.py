@@ -144,8 +144,9 @@ def with_variations(
     values, steps_stopped = until_limit(marginal_values(few, bought, limits, moved))
     # how far the plan holds is told of the plans that are no more complicated, of which it is the cheapest
     as_simple = few.as_simple_as(answer.complexity)
-    points, moves_stopped = until_limit(limit_breakpoints(as_simple, bought, every) if thorough else iter(()))
-    prices, prices_stopped = until_limit(price_breakpoints(as_simple, bought) if thorough else iter(()))
+    how_far = limit_breakpoints(as_simple, bought, every, held_answer) if thorough else iter(())
+    points, moves_stopped = until_limit(how_far)
+    prices, prices_stopped = until_limit(price_breakpoints(as_simple, bought, held_answer) if thorough else iter(()))
     rests_on, exposure_stopped = None, None
     try:
         rests_on = exposure(replace(answer, inquiry=beside), bought) if thorough else None

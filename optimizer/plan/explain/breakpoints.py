@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 
 from optimizer.inputs.requirements.stated import shown
+from optimizer.plan.explain.comparing import Held
 from optimizer.plan.explain.levers import Direction, Lever
 from optimizer.plan.explain.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
 from optimizer.plan.explain.pricing import SAME_COST, crossing, within_budget_to
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.readback.summary import summarized
 from optimizer.plan.record.explanation import Breakpoint
@@ -22,33 +23,45 @@ PRECISION: Final = 1.01
 """Limits are bracketed to one percent: nobody negotiates a service level finer."""
 DIGITS: Final = 4
 PRICE_ENDS: Final = {"dearer": Decimal(4), "cheaper": Decimal("0.25")}
+DOUBTED: Final = ", by formulas alone: it was not seen to keep every promise when requests arrive one by one"
+"""Of a plan that takes over: whoever asks for a plan at that value gets another one."""
 PRICE_DIGITS: Final = Decimal("0.0001")
 
 
-def limit_breakpoints(inquiry: Inquiry, chosen: PlannedFleet, moved: Sequence[Lever]) -> Iterator[Breakpoint]:
+def limit_breakpoints(
+    inquiry: Inquiry, chosen: PlannedFleet, moved: Sequence[Lever], held: Held
+) -> Iterator[Breakpoint]:
     """Bracketed by bisection on the offers of one plan, which is cheap, and proven by solves over all offers.
 
     The side on which the plan holds is proven, not sampled: tightening leaves it the cheapest of fewer plans for as
     long as its offers meet the limits at its cost, and loosening only lowers the optimum, which has not moved.
+    Proven is that of formulas: what takes over is simulated, and told as what it is where it breaks a promise, for a
+    plan asked for at that value is then another one.
     """
     own = restricted(inquiry, [name for name, _ in bought(chosen)])
     for lever in moved:
         if "tighter" in lever.ends:
-            yield _tighter(inquiry, own, chosen, lever)
+            yield _tighter(inquiry, own, chosen, lever, held)
         if "looser" in lever.ends:
-            yield _looser(inquiry, chosen, lever)
+            yield _looser(inquiry, chosen, lever, held)
 
 
-def _tighter(inquiry: Inquiry, own: Inquiry, chosen: PlannedFleet, lever: Lever) -> Breakpoint:
+def _tighter(inquiry: Inquiry, own: Inquiry, chosen: PlannedFleet, lever: Lever, held: Held) -> Breakpoint:
     """The tightest value at which the plan's own offers still do at its cost, then what all offers do beyond."""
     end = lever.ends["tighter"]
     if no_dearer(own, lever, chosen, end):
         return _told(lever, "tighter", end, None, None)
     holds, changes = _bracket(lever, lever.value, end, partial(no_dearer, own, lever, chosen))
-    return _told(lever, "tighter", holds, changes, varied(inquiry, lever.field, changes))
+    beyond = varied(inquiry, lever.field, changes)
+    return _told(lever, "tighter", holds, changes, beyond, is_held=_is_held(beyond.answer, held))
 
 
-def _looser(inquiry: Inquiry, chosen: PlannedFleet, lever: Lever) -> Breakpoint:
+def _is_held(answer: Answer | None, held: Held) -> bool | None:
+    """Whether few simulated requests say that a plan keeps every promise; None where there is no plan."""
+    return None if answer is None else held(answer.inquiry, answer, None) is not None
+
+
+def _looser(inquiry: Inquiry, chosen: PlannedFleet, lever: Lever, held: Held) -> Breakpoint:
     """From the best plan at the end inwards: where it first saves, whether another already saves before."""
     changes, beyond = lever.ends["looser"], varied(inquiry, lever.field, lever.ends["looser"])
     holds = changes
@@ -58,7 +71,8 @@ def _looser(inquiry: Inquiry, chosen: PlannedFleet, lever: Lever) -> Breakpoint:
         nearer = varied(inquiry, lever.field, holds)
         if not _saves(nearer.plan, chosen):
             # at the end of the range another plan may be best, or the same one in fewer hours
-            return _told(lever, "looser", holds, changes, varied(inquiry, lever.field, changes))
+            found = varied(inquiry, lever.field, changes)
+            return _told(lever, "looser", holds, changes, found, is_held=_is_held(found.answer, held))
         changes, beyond = holds, nearer
     return _told(lever, "looser", holds, None, None)
 
@@ -91,7 +105,15 @@ def _between(holds: float, changes: float, whole: bool) -> float | None:
     return middle if min(holds, changes) < middle < max(holds, changes) else None
 
 
-def _told(lever: Lever, direction: Direction, holds: float, changes: float | None, beyond: Varied | None) -> Breakpoint:
+def _told(
+    lever: Lever,
+    direction: Direction,
+    holds: float,
+    changes: float | None,
+    beyond: Varied | None,
+    *,
+    is_held: bool | None = None,
+) -> Breakpoint:
     plan = beyond.plan if beyond else None
     summary = summarized(plan) if plan else ""
     start = f"{lever.what}, now {shown(lever.value, lever.unit)}, {direction}"
@@ -101,6 +123,7 @@ def _told(lever: Lever, direction: Direction, holds: float, changes: float | Non
         text = f"{start}: no plan from {shown(changes, lever.unit)} on"
     else:
         text = f"{start}: from {shown(changes, lever.unit)} on ${plan.monthly_cost_usd:,.2f} a month, {summary}"
+        text += DOUBTED if is_held is False else ""
     return Breakpoint.model_validate(
         {
             "kind": "limit",
@@ -114,21 +137,23 @@ def _told(lever: Lever, direction: Direction, holds: float, changes: float | Non
             "outcome": beyond.outcome if beyond else None,
             "monthly_cost_usd": plan.monthly_cost_usd if plan else None,
             "summary": summary,
+            "plan_holds": is_held,
             "text": text,
         }
     )
 
 
-def price_breakpoints(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Breakpoint]:
+def price_breakpoints(inquiry: Inquiry, chosen: PlannedFleet, held: Held) -> Iterator[Breakpoint]:
     """For every offer that the plan buys, exactly: the price at which another plan costs the same."""
     for purchase in chosen.purchases:
         for direction, end in PRICE_ENDS.items():
-            yield _price_breakpoint(inquiry, chosen, purchase, direction, end)
+            yield _price_breakpoint(inquiry, chosen, purchase, (direction, end), held)
 
 
 def _price_breakpoint(
-    inquiry: Inquiry, chosen: PlannedFleet, purchase: Purchase, direction: str, end: Decimal
+    inquiry: Inquiry, chosen: PlannedFleet, purchase: Purchase, towards: tuple[str, Decimal], held: Held
 ) -> Breakpoint:
+    direction, end = towards
     moved = np.array([offer.id == purchase.offer for offer in inquiry.market.offers], dtype=np.bool_)
     offer = inquiry.market.offers[int(np.flatnonzero(moved)[0])]
     term = "" if offer.pricing_term == "on_demand" else f" {offer.pricing_term}"
@@ -141,6 +166,7 @@ def _price_breakpoint(
     today = purchase.price_usd_per_hour
     price = (today * (met.factor if met else end)).quantize(PRICE_DIGITS)
     summary = summarized(met.plan) if met else ""
+    is_held = None if met is None else _is_held(met.answer, held)
     start = f"{what}, now ${today} an hour, {direction}"
     if over_budget:
         text = f"{start}: no plan within the budget beyond ${price}"
@@ -151,6 +177,7 @@ def _price_breakpoint(
     else:
         change = f"{(met.factor - 1) * 100:+.1f}".replace("-", "−")
         text = f"{start}: at ${price} ({change} %) ${met.monthly_cost_usd:,.2f} a month, {summary}"
+    text += DOUBTED if is_held is False else ""
     return Breakpoint.model_validate(
         {
             "kind": "price",
@@ -164,6 +191,7 @@ def _price_breakpoint(
             "outcome": "infeasible" if over_budget else "optimal" if met else None,
             "monthly_cost_usd": met.monthly_cost_usd if met else None,
             "summary": summary,
+            "plan_holds": is_held,
             "text": text,
         }
     )

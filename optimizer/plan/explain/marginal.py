@@ -11,7 +11,7 @@ from optimizer.plan.explain.comparing import NONE_CHEAPER
 from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.batches import solved_at_best_hours
-from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import restricted
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
@@ -28,6 +28,8 @@ class Varied:
 
     outcome: Outcome
     plan: Outline | None
+    answer: Answer | None = None
+    """What the plan is of, where that was solved here."""
 
     def beside(self, chosen: Outline) -> "Varied":
         """The same where the chosen plan is still to be had: one that is simpler and dearer changes nothing."""
@@ -78,7 +80,7 @@ def varied(inquiry: Inquiry, field: str, value: float, still_there: Outline | No
     outcome = answer.solution.outcome
     if still_there is not None and outcome in NONE_CHEAPER:
         return Varied(NONE_CHEAPER[outcome], still_there)
-    found = Varied(outcome, outlined(answer) if outcome in ("optimal", "feasible") else None)
+    found = Varied(outcome, outlined(answer), answer) if outcome in ("optimal", "feasible") else Varied(outcome, None)
     return found if still_there is None else found.beside(still_there)
 
 

@@ -139,6 +139,9 @@ class Breakpoint(Strict):
     monthly_cost_usd: Usd | None
     """Of the plan that takes over, at the value where it does."""
     summary: str
+    plan_holds: bool | None = None
+    """Whether few simulated requests say that the plan which takes over keeps every promise; where they do not, a plan
+    asked for at that value is another one, which costs more. None where there is none."""
     text: str
 
 
