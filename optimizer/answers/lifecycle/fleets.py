@@ -1,6 +1,7 @@
 """The fleets of a life, one after the other: each solved for its own demand, and moved to from the one before it."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -78,6 +79,7 @@ class Fleets:
         self._running: Running = None if migration is None else migration.in_force or ()
         self._first_month: dict[tuple[str, ...], Inquiry] = {}  # by what is avoided in it, worked out once
         self._planned: dict[tuple[float, Running], FleetAtDemand] = {}
+        self._shares: dict[float, Clock] = {}
 
     def is_new(self, factor: float) -> bool:
         """Whether a fleet for so many times the first month's demand is still to be planned."""
@@ -87,12 +89,32 @@ class Fleets:
         """The fleet at so many times the first month's demand, which is then the one in force if there is one."""
         asked = (factor, self._running)
         if asked not in self._planned:
-            answer = first_with_a_plan(replace(self._inquiry, clock=clock), lambda each: self._solved(each, factor))
-            self._planned[asked] = FleetAtDemand.of(answer)
+            self._planned[asked], self._shares[factor] = self._fleet(factor, clock), clock
         fleet = self._planned[asked]
         if self._running is not None and fleet.bought is not None:
             self._running = running(fleet.bought)
         return fleet
+
+    def in_time_left(self, factors: Sequence[float]) -> dict[float, FleetAtDemand]:
+        """By factor the fleets that their share of a limit left unproven, planned again where more than that is left.
+
+        Where changes count each fleet is the one that the next is moved to from, so that there none is planned again.
+        """
+        if self._running is not None:
+            return {}
+        short = [f for f in dict.fromkeys(factors) if self._planned[f, None].outcome in ("feasible", "unproven")]
+        found = {}
+        for number, factor in enumerate(short):
+            clock, before = self._inquiry.clock.share(1 / (len(short) - number)), self._planned[factor, None]
+            if not clock.expired and _longer(clock, self._shares[factor]):
+                again = self._fleet(factor, clock)
+                found[factor] = again if _no_worse(again, before) else before
+        return found
+
+    def _fleet(self, factor: float, clock: Clock) -> FleetAtDemand:
+        return FleetAtDemand.of(
+            first_with_a_plan(replace(self._inquiry, clock=clock), lambda each: self._solved(each, factor))
+        )
 
     def _solved(self, asked: Inquiry, factor: float) -> Answer:
         if asked.avoided not in self._first_month:
@@ -101,6 +123,19 @@ class Fleets:
             self._first_month[asked.avoided] = narrowed(asked) if due else for_variations(narrowed(asked))
         first = replace(self._first_month[asked.avoided], clock=asked.clock)
         return solved_at_best_hours(first.changed(_moving(grown(first.scenario, factor), self._running)))
+
+
+def _longer(clock: Clock, before: Clock) -> bool:
+    """Whether a share of a limit is larger than one before."""
+    work = (clock.work_limit or 0) > (before.work_limit or 0)
+    return work or (clock.time_limit_s or 0) > (before.time_limit_s or 0)
+
+
+def _no_worse(again: FleetAtDemand, before: FleetAtDemand) -> bool:
+    """Whether a fleet is proven, or costs no more than one before."""
+    if again.outcome in ("optimal", "infeasible") or before.usd is None:
+        return True
+    return again.usd is not None and again.usd <= before.usd
 
 
 def growth_factor(growth_percent_per_month: float, month: int) -> float:

@@ -1,6 +1,5 @@
 """The life of a deployment: training once and again, serving re-planned as demand grows, month by month."""
 
-import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, TypeVar
@@ -82,19 +81,23 @@ def phase_of(month: int) -> str:
 
 def _months(inquiry: Inquiry, life: Lifecycle, runs: Sequence[PricedRun], begin: Progress) -> Iterator[MonthOfLife]:
     """Every month but for its cumulative spend; a fleet is planned for the busiest of the months it is kept for."""
-    fleets = Fleets(inquiry)
-    for month in range(1, life.months + 1):
-        since = (month - 1) % life.replan_every_months
-        if since == 0:
-            kept_for = range(month, min(month + life.replan_every_months, life.months + 1))
-            busiest = max(growth_factor(life.growth_percent_per_month, each) for each in kept_for)
-            if fleets.is_new(busiest):
-                begin(phase_of(month))
-            # what is left in equal shares for the fleets still to be planned
-            waiting = math.ceil((life.months - month + 1) / life.replan_every_months)
-            fleet = fleets.next(busiest, inquiry.clock.share(1 / waiting))
-        demand = grown(fleet.scenario, growth_factor(life.growth_percent_per_month, month) / busiest)
-        yield _month(month, demand, fleet if since == 0 else fleet.kept(), runs=runs, catalogs=inquiry.catalogs)
+    step, end = life.replan_every_months, life.months + 1
+    kept_for = [range(month, min(month + step, end)) for month in range(1, end, step)]
+    growth = {month: growth_factor(life.growth_percent_per_month, month) for month in range(1, end)}
+    busiest = [max(growth[month] for month in months) for months in kept_for]
+    fleets, planned = Fleets(inquiry), list[FleetAtDemand]()
+    for number, months in enumerate(kept_for):
+        if fleets.is_new(busiest[number]):
+            begin(phase_of(months[0]))
+        # what is left in equal shares for the fleets still to be planned
+        planned.append(fleets.next(busiest[number], inquiry.clock.share(1 / (len(kept_for) - number))))
+    again = fleets.in_time_left(busiest)
+    for months, factor, first in zip(kept_for, busiest, planned, strict=True):
+        fleet = again.get(factor, first)
+        for month in months:
+            demand = grown(fleet.scenario, growth[month] / factor)
+            kept = fleet if month == months[0] else fleet.kept()
+            yield _month(month, demand, kept, runs=runs, catalogs=inquiry.catalogs)
 
 
 def _month(
