@@ -24,6 +24,9 @@ WHOLE: Final = "it is the whole plan at the same cost"
 WHOLE_FIRST: Final = "it costs as much as the plan, with more to operate"
 AS_SIMPLE: Final = "it stands in a plan with no more to operate"
 """What a discount makes of a choice; where the whole of it needs the smaller one, plans as simple need the other."""
+LEAST_ASKED: Final = Decimal("0.1")
+NO_PRICE_OF_TODAY: Final = "no price that anyone would ask: only "
+"""Before a price of less than so much of today's."""
 NO_PRICE: Final = f"no price lets it in beside others, for {NONE_HOLDS}"
 
 
@@ -102,5 +105,6 @@ def _entries(beside: Sequence[Crossing], chosen_usd: Decimal, least: PlannedFlee
 
 def _entry(way: Literal["beside", "alone"], factor: Decimal, what: str, summary: str) -> EntryPrice:
     discount = float((1 - factor) * 100)
-    text = f"{discount:.1f} % cheaper {what}: {summary}"
+    nobody = NO_PRICE_OF_TODAY if factor < LEAST_ASKED else ""
+    text = f"{nobody}{discount:.1f} % cheaper {what}: {summary}"
     return EntryPrice(way=way, discount_percent=discount, summary=summary, text=text)

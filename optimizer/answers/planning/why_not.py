@@ -24,7 +24,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA, OFFER_CRITERIA
 from optimizer.plan.explain.conflict import plan_without
 from optimizer.plan.explain.pricing import SAME_COST
-from optimizer.plan.explain.ways_out import BROKEN, WayOut, alone, held_ways, relaxation, together
+from optimizer.plan.explain.ways_out import BROKEN, WayOut, alone, held_ways, relaxation, together, worth_telling
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.asking import as_decided
 from optimizer.plan.question.batches import solved_at_best_hours
@@ -251,7 +251,7 @@ def _failing(
         verdict="fails",
         failed=failed,
         admitted=admitted[0] if admitted else None,
-        ways=[relaxation(way) for way in sorted(ways, key=lambda way: way.plan.monthly_cost_usd)],
+        ways=[relaxation(way) for way in worth_telling(ways)],
         broken=(*not_admitted, *no_ways),
         left_out=left_out,
     )

@@ -23,6 +23,8 @@ KNEE = 1.05
 least is offered beside it."""
 WORTH_OFFERING = 0.98
 """A looser value is offered when its plan costs at most this share of the one before."""
+MOST_DEAR: Final = 10
+"""A way out whose plan costs more than so many times that of another is none: nobody would take it."""
 
 STEPS_FURTHER: Final = (1, 2, 4, 8)
 """So much looser than a value whose plan breaks a promise others are tried, until one has a plan that holds."""
@@ -76,8 +78,17 @@ def ways_out(inquiry: Inquiry, held: HeldPlan) -> WaysFound:
     ways, broken, limit = held_ways(whole, _ways(inquiry, conflicts), held)
     left_out += [f"ways out beyond those named: not worked out, the {limit} was reached"] if limit else []
     told = _told(conflicts, [way for way in ways if len(way.changes) == 1 and len(conflicts) <= 1])
+    return WaysFound(told, [relaxation(way) for way in worth_telling(ways)], broken, left_out)
+
+
+def worth_telling(ways: Sequence[WayOut]) -> list[WayOut]:
+    """Those that somebody might take, the cheapest first."""
     cheapest_first = sorted(ways, key=lambda way: (way.plan.monthly_cost_usd, _words(way)))
-    return WaysFound(told, [relaxation(way) for way in cheapest_first], broken, left_out)
+    return [way for way in cheapest_first if _usd(way) <= MOST_DEAR * _usd(cheapest_first[0])]
+
+
+def _usd(way: WayOut) -> Decimal:
+    return way.plan.monthly_cost_usd
 
 
 def held_ways(
@@ -105,17 +116,34 @@ def _as_offered(inquiry: Inquiry, way: WayOut, held: HeldPlan) -> WayOut | None:
 
 
 def _loosened(inquiry: Inquiry, changes: Changes, held: HeldPlan) -> Iterator[Changes]:
-    """Themselves; then with a budget for the cheapest plan that holds, or a single value some steps further on."""
+    """Themselves; then all numbers some steps further on, with a budget for the cheapest plan that holds there."""
     yield changes
-    if any(item.requirement.name == BUDGET for item, _ in changes):
-        cheapest = _shown(replace(inquiry, simplifies=False), _with_budget(changes, None), held)
+    if not any(item.requirement.name == BUDGET for item, _ in changes):
+        yield from _further(inquiry, changes)
+        return
+    for further in (changes, *_further(inquiry, changes)):
+        cheapest = _shown(replace(inquiry, simplifies=False), _with_budget(further, None), held)
         if cheapest is not None:
-            yield _with_budget(changes, _budget_of(cheapest))
-    elif len(changes) == 1:
-        ((item, value),) = changes
-        looser = askable(inquiry.scenario, item.field, item.looser_values())
-        further = looser[looser.index(value) :] if value in looser else ()
-        yield from (((item, further[steps]),) for steps in STEPS_FURTHER if steps < len(further))
+            yield _with_budget(further, _budget_of(cheapest))
+            return
+
+
+def _further(inquiry: Inquiry, changes: Changes) -> Iterator[Changes]:
+    """Every number but the budget so many steps looser, as long as one of them goes so far."""
+    looser = {item.field: _beyond(inquiry, item, to) for item, to in changes if item.requirement.name != BUDGET}
+    for steps in STEPS_FURTHER:
+        if all(len(values) <= steps for values in looser.values()):
+            return
+        yield tuple(
+            (item, values[min(steps, len(values) - 1)] if (values := looser.get(item.field)) else to)
+            for item, to in changes
+        )
+
+
+def _beyond(inquiry: Inquiry, item: StatedRequirement, to: Value | bool | None) -> tuple[float, ...]:
+    """The values of a requirement from one on, from strict to loose."""
+    values = askable(inquiry.scenario, item.field, item.looser_values())
+    return values[values.index(to) :] if to in values else ()
 
 
 def _with_budget(changes: Changes, usd: float | None) -> Changes:
