@@ -4,6 +4,7 @@ import importlib
 import math
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,8 @@ from optimizer.base.errors import Finding, InputError
 BYTES_PER_GB: Final = 10**9
 SHARE_OF_MACHINE: Final = 0.8
 """Of all there is; the rest is left to what is needed after the limit, and to others."""
+MOMENT_S: Final = 0.01
+"""For which a look holds: searches ask at every step, and a system call each was a thirtieth of a plan's time."""
 RESIDENT: Final = Path("/proc/self/statm")
 GROUP_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where Linux says what a container may take, the newer place first."""
@@ -31,11 +34,15 @@ class Memory:
             told = Finding("--max-memory-gb", 0, "", "this system does not tell how much memory a process holds")
             raise InputError([told])
         self.limit_bytes = _machine_bytes() * SHARE_OF_MACHINE if limit_gb is None else limit_gb * BYTES_PER_GB
+        self._looked_at_s, self._used_up = -math.inf, False
 
     @property
     def used_up(self) -> bool:
-        """Whether the process holds as much as it may."""
-        return resident_bytes() >= self.limit_bytes
+        """Whether the process holds as much as it may, or did when that was looked at a moment ago."""
+        now_s = time.monotonic()
+        if now_s - self._looked_at_s >= MOMENT_S:
+            self._looked_at_s, self._used_up = now_s, resident_bytes() >= self.limit_bytes
+        return self._used_up
 
 
 def resident_bytes() -> int:

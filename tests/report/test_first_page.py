@@ -7,17 +7,19 @@ from decimal import Decimal
 import pytest
 
 from optimizer import load_scenario
+from optimizer.answers.planning.optimize import optimized
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.uncertainty.evidence import setups_measured
-from optimizer.plan.explain.comparing import NOT_HELD
+from optimizer.plan.explain.comparing import NOT_HELD, OF_FIRST_PAGE
 from optimizer.plan.grounds.benchmark import FEW_SETUPS
 from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
-from optimizer.report.plan.brief import choices_in_short, question_in_short, shortened
+from optimizer.report.plan.brief import BEARINGS, choices_in_short, question_in_short, shortened
 from optimizer.report.plan.running import deployments_in_short
 from optimizer.report.plan.schedule import schedule_in_short
 from optimizer.report.plan.sections import plan_answer, plan_sections
@@ -164,3 +166,20 @@ def test_a_list_that_lets_nothing_in_is_told_with_what_keeps_its_offers_out(cata
     told = list(idle_filters(scenario, Inquiry.of(scenario, catalogs).market))
     assert len(told) == 1
     assert told[0].startswith("policy.gpus: rtx5090 lets nothing in, what else is asked excludes its offers (")
+
+
+def test_what_the_first_page_tells_is_asked_for_it() -> None:
+    """And nothing else beside a plan, where that page is all that is wanted."""
+    told = {kind for kinds in BEARINGS.values() for kind in kinds} - {"hosted_api", "confidence"}
+    assert told == OF_FIRST_PAGE
+
+
+def test_a_page_is_that_of_the_whole_answer(planned: Callable[[str], PlanReport], catalogs: Catalogs) -> None:
+    whole = planned("chat-8b")
+    short = optimized(load_scenario("chat-8b"), catalogs, Clock(), first_page=True).report
+    pages = [answer_text(plan_answer(report, verbose=False)) for report in (whole, short)]
+    assert pages[0] == pages[1]
+    assert not short.explanation.marginal_values
+    assert {item.kind for item in short.explanation.alternatives} < {
+        item.kind for item in whole.explanation.alternatives
+    }

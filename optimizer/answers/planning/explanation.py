@@ -1,6 +1,6 @@
 """The explanation of an answer, put together: what binds, what else there is, how sure it is; as far as time allows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -18,7 +18,7 @@ from optimizer.plan.explain.alternatives import (
 )
 from optimizer.plan.explain.binding import deciding, requirements, with_deciding
 from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
-from optimizer.plan.explain.comparing import compared
+from optimizer.plan.explain.comparing import OF_FIRST_PAGE, SideQuestion, compared
 from optimizer.plan.explain.levers import levers
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
@@ -31,7 +31,7 @@ from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.rejections import Census, nearest_misses
 from optimizer.plan.grounds.scope import narrow
 from optimizer.plan.grounds.track_record import track_record
-from optimizer.plan.grounds.warnings import warnings
+from optimizer.plan.grounds.warnings import MANY_INSTANCES, warnings
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.summary import summarized
@@ -46,7 +46,13 @@ long to prove."""
 
 
 def explained(
-    answer: Answer, beside: Inquiry, bought: PlannedFleet, counts: Census, simplicity: Simplicity
+    answer: Answer,
+    beside: Inquiry,
+    bought: PlannedFleet,
+    counts: Census,
+    simplicity: Simplicity,
+    *,
+    first_page: bool = False,
 ) -> Explanation:
     """A plan beside others, without its variations.
 
@@ -56,27 +62,29 @@ def explained(
         bought: The plan.
         counts: What was evaluated and rejected.
         simplicity: Of the plan.
+        first_page: Whether only what that page tells is asked beside the plan.
     """
     inquiry = beside.for_comparison()
     scenario, few = inquiry.scenario, narrowed(inquiry)
-    insured = insurance(inquiry)
+    insured = {field: each for field, each in insurance(inquiry).items() if _is_told(each, first_page)}
     unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
     also = list(by_api(inquiry, bought))
     within = few.clock.share(SHARE_OF_AVAILABILITY)
     also += availability(replace(unbudgeted, close_enough=True), within, bought, held_answer)
     # in one turn, so that none is tried again before all have been asked
-    without, others, more, untold, rules = compared(
-        bought,
-        held_answer,
+    groups = (
         insured.values(),
         next_best(unbudgeted, bought),
         (*opportunities(inquiry), *central_prediction(few)),
         unpublished(inquiry),
         rule_of_thumb(unbudgeted),
     )
+    untold_kinds = _behind(also, bought) if first_page else frozenset()
+    told = ([each for each in group if _is_told(each, first_page, untold_kinds)] for group in groups)
+    without, others, more, untold, rules = compared(bought, held_answer, *told)
     promises = dict(zip(insured, without, strict=True))
     measured = requirements(scenario, inquiry.catalogs, bought)
-    fields, limit = until_limit(deciding(few, bought, measured, promises))
+    fields, limit = until_limit(iter(()) if first_page else deciding(few, bought, measured, promises))
     limits = with_deciding(measured, fields)
     offered = [*promises.values(), *more, *untold]
     uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
@@ -107,6 +115,21 @@ def explained(
         ],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
     )
+
+
+def _is_told(question: SideQuestion, first_page: bool, untold: Collection[str] = ()) -> bool:
+    """Whether whoever reads the answer is told of it."""
+    return not first_page or (question.kind in OF_FIRST_PAGE and question.kind not in untold)
+
+
+def _behind(also: Sequence[Alternative], bought: PlannedFleet) -> frozenset[str]:
+    """What a first page has no line for: another provider where it says what surviving an instance costs.
+
+    Of many instances it says what they cost elsewhere all the same.
+    """
+    safer = any(item.kind == "availability" and (item.difference_usd or 0) > 0 for item in also)
+    many = any(purchase.instances >= MANY_INSTANCES for purchase in bought.purchases)
+    return frozenset({"provider"}) if safer and not many else frozenset()
 
 
 def _in_time(found: Sequence[Alternative]) -> list[Alternative]:

@@ -122,9 +122,10 @@ def optimized(
     *,
     best_and_bound: BestAndBound | None = None,
     thorough: bool = False,
+    first_page: bool = False,
     kept: PriceFree | None = None,
 ) -> Optimized:
-    """What `optimize` says, on the clock of whoever asks more than that."""
+    """What `optimize` says, on the clock of whoever asks more than that; of `first_page` what that page tells alone."""
     findings = check_scenario(scenario, catalogs)
     if findings:
         raise InputError(findings)
@@ -153,9 +154,10 @@ def optimized(
         verification = verified(inquiry, bought, simplicity)
     beside = inquiry.beside_a_plan(clock if thorough else _for_comparing(clock), answer.complexity)
     with watch.phase("comparing"):
-        explanation = explained(answer, beside, bought, counts, simplicity)
+        explanation = explained(answer, beside, bought, counts, simplicity, first_page=first_page)
     with watch.phase("varying"):
-        explanation = with_variations(explanation, answer, beside, bought, thorough=thorough)
+        if not first_page:
+            explanation = with_variations(explanation, answer, beside, bought, thorough=thorough)
     report = _report(answer, counts, watch, explanation, verification, bought, simplicity)
     return Optimized(report.model_copy(update={"simulation": held.simulation}), answer, bought)
 

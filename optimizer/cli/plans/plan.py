@@ -65,6 +65,7 @@ def plan(
             progress,
             best_and_bound=progress.best_and_bound if progress else None,
             thorough=verbose,
+            first_page=output_format is Format.TEXT and not verbose,
         )
     report = calls.located(planned.report, inputs.file)
     answer = calls.plan_answer(report, verbose or output_format is Format.MARKDOWN)

@@ -37,6 +37,16 @@ ASKED_FIRST: Final = (
 )
 """Kinds of questions that the first page answers, in the order in which they are missed where time is short."""
 
+OF_FIRST_PAGE: Final = frozenset(ASKED_FIRST) | {
+    "mix_classes",
+    "consumer_gpus",
+    "seed",
+    "countries",
+    "regions",
+    "unknown_quality",
+}
+"""All kinds that it may answer."""
+
 LARGEST_GAP_SHOWN: Final = 0.25
 """Of a plan that a limit left unproven, which is told as what the comparison costs at most."""
 
