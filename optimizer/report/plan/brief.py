@@ -129,11 +129,12 @@ def choices_in_short(explained: Explanation, chosen_usd: Decimal) -> Section:
 
 def _may_save(explained: Explanation, kinds: Sequence[str], chosen_usd: Decimal) -> Iterator[tuple[str, ...]]:
     """Changes of which only a least cost is known, where that is less than the chosen plan's, the lowest first."""
-    known = [(item.at_least_usd, item.change, item.text) for item in explained.only_bounded if item.kind in kinds]
-    for least_usd, words, text in sorted((usd, *words) for usd, *words in known if usd is not None):
+    known = [item for item in explained.only_bounded if item.kind in kinds and item.at_least_usd is not None]
+    for item in sorted(known, key=lambda item: (item.at_least_usd or Decimal(0), item.change)):
+        least_usd = item.at_least_usd or Decimal(0)
         if chosen_usd - least_usd >= HARDLY * chosen_usd:
-            why = PLAN_NOT_HELD if text.endswith(NOT_HELD) else PLAN_NOT_DUE
-            yield words, f"≥ ${least_usd:,.0f}", f"≥ {change(least_usd - chosen_usd, 0)}", why
+            why = PLAN_NOT_HELD if item.text.endswith(NOT_HELD) else PLAN_NOT_DUE
+            yield item.change, f"≥ ${least_usd:,.0f}", f"≥ {change(least_usd - chosen_usd, 0)}", why
 
 
 def _at_most(item: Alternative) -> str:
