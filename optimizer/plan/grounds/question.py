@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from optimizer.base.figures import exactly
 from optimizer.inputs.scenario.demand import arrivals_in_words
-from optimizer.inputs.scenario.policy import DEFAULT_CONFIDENCE
+from optimizer.inputs.scenario.policy import DEFAULT_CONFIDENCE, Migration
 from optimizer.inputs.scenario.restating import rate_in_words
 from optimizer.inputs.scenario.scenario import AllowDeny, Latency, Policy, Scenario, Workload
 
@@ -31,6 +31,8 @@ def _workload(workload: Workload) -> Iterator[str]:
         read_from = workload.arrivals.read_from
         source = f" (read from {read_from})" if read_from else ""
         yield f"arrivals {arrivals_in_words(workload.arrival_cv2)}{source}"
+    if workload.lora_adapters is not None:
+        yield "one LoRA adapter, merged into the weights"
     if workload.cached_input_share:
         yield f"{workload.cached_input_share:.0%} of prompt tokens cached"
     for model in (workload.model, *(other.model for other in workload.alternatives)):
@@ -97,7 +99,16 @@ def _policy(policy: Policy) -> str:
     """What the scenario asks beyond defaults, field by field, and how sure the plan is to be."""
     written = policy.model_dump(mode="json", exclude_defaults=True, exclude={"confidence", *UNSAID})
     parts = [f"{_words(name)} {_value(getattr(policy, name), value)}" for name, value in written.items()]
+    parts += _migration(policy.migration)
     return POLICY + "; ".join([*parts, f"planned on {exactly(policy.confidence * 100)} % bounds"])
+
+
+def _migration(asked: Migration | None) -> Iterator[str]:
+    """How far the plan may move from what runs today, and what a change costs."""
+    if asked is not None:
+        most = "" if asked.max_changes is None else f" by at most {asked.max_changes} replicas"
+        each = f", ${asked.usd_per_change:,.2f} a replica started or stopped" if asked.usd_per_change else ""
+        yield f"moves from what runs today{most}{each}"
 
 
 def _value(value: Any, plain: Any) -> str:

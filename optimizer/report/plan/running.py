@@ -8,8 +8,9 @@ from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.readback.summary import EVERYWHERE, offer_of
-from optimizer.plan.record.fleet import Deployment, Hosted
+from optimizer.plan.record.fleet import Deployment, Hosted, ReplicaChanges
 from optimizer.plan.record.report import PlanReport, PriceDays
+from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.elements import Section, Table
 from optimizer.report.plan.latency_columns import LatencyColumns, latency_columns
 
@@ -30,7 +31,16 @@ def deployments_in_short(report: PlanReport) -> Section:
     rows = (*_deployed(report, latencies), *(by_request(item, len(latencies)) for item in report.hosted))
     quotes = quotes_worth_taking(report.deployments, report.explanation.alternatives)
     headings = ("what runs", "where", ">replicas", ">req/s", ">of max", *latencies, ">$/month")
-    return Section("Plan", (basis, *price_doubts(report.deployments), *quotes), Table(headings, rows))
+    told = (basis, *_moved(report.migration), *price_doubts(report.deployments), *quotes)
+    return Section("Plan", told, Table(headings, rows))
+
+
+def _moved(changes: ReplicaChanges | None) -> Iterator[str]:
+    """What moving from what runs today takes, and costs beside the rows."""
+    if changes is not None and (changes.started or changes.stopped):
+        what = f"moving from what runs today: {changes.started} {plural('replica', changes.started)} started"
+        once = f", ${changes.one_time_cost_usd:,.2f} once, counted in the amount" if changes.one_time_cost_usd else ""
+        yield f"{what}, {changes.stopped} stopped{once}"
 
 
 def _deployed(report: PlanReport, latencies: LatencyColumns) -> Iterator[tuple[str, ...]]:
