@@ -17,6 +17,7 @@ from optimizer.plan.grounds.benchmark import FEW_SETUPS
 from optimizer.plan.grounds.filters import idle_filters
 from optimizer.plan.grounds.question import asked
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.fleet import ReplicaChanges
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.text import DEFAULT_WIDTH, answer_text
 from optimizer.report.plan.brief import BEARINGS, choices_in_short, question_in_short, shortened
@@ -156,6 +157,9 @@ def test_the_question_is_restated_with_what_the_policy_asks() -> None:
     *_, policy = asked(load_scenario("three-clouds"))
     assert "providers allow aws, gcp, azure; regions allow us-*, eastus*, centralus" in policy
     assert "survive loss of provider; max provider share 0.4" in policy
+    assert (
+        "moves from what runs today by at most 2 replicas, $50.00 a replica" in asked(load_scenario("moving-day"))[-1]
+    )
     assert ", users in germany" in asked(load_scenario("two-continents"))[0]
 
 
@@ -172,6 +176,13 @@ def test_what_the_first_page_tells_is_asked_for_it() -> None:
     """And nothing else beside a plan, where that page is all that is wanted."""
     told = {kind for kinds in BEARINGS.values() for kind in kinds} - {"hosted_api", "confidence"}
     assert told == OF_FIRST_PAGE
+
+
+def test_what_moving_costs_stands_with_the_plan(planned: Callable[[str], PlanReport]) -> None:
+    """It is in the amount and in no row."""
+    moved = ReplicaChanges(started=1, stopped=0, one_time_cost_usd=Decimal(50))
+    lines = deployments_in_short(planned("chat-8b").model_copy(update={"migration": moved})).lines
+    assert lines[1] == "moving from what runs today: 1 replica started, 0 stopped, $50.00 once, counted in the amount"
 
 
 def test_a_page_is_that_of_the_whole_answer(planned: Callable[[str], PlanReport], catalogs: Catalogs) -> None:
