@@ -4,11 +4,14 @@ from collections import defaultdict
 from typing import Final
 
 from optimizer.base.figures import exactly, figure
+from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Outline, Placement
 
 WORTH_TELLING: Final = 0.0005
 """Share of requests below which a percentage reads as none."""
+UNSAID_TERMS: Final = frozenset({"on_demand", OWNED})
+"""Of these a place says enough: what is one's own is at *owned*."""
 EVERYWHERE: Final = "global"
 """The region of offers whose place is not told apart, which says nothing in a phrase."""
 
@@ -64,5 +67,5 @@ def _instance(d: Placement) -> str:
 
 def _place(d: Placement) -> str:
     region = "" if d.region == EVERYWHERE else f" {d.region}"
-    term = "" if d.pricing_term == "on_demand" else f" {d.pricing_term.replace('_', ' ')}"
+    term = "" if d.pricing_term in UNSAID_TERMS else f" {d.pricing_term.replace('_', ' ')}"
     return f"{d.provider}{region}{term}"

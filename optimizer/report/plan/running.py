@@ -7,7 +7,7 @@ from decimal import Decimal
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
-from optimizer.plan.readback.summary import EVERYWHERE, offer_of
+from optimizer.plan.readback.summary import EVERYWHERE, UNSAID_TERMS, offer_of
 from optimizer.plan.record.fleet import Deployment, Hosted, ReplicaChanges
 from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.layout.amounts import plural
@@ -89,7 +89,7 @@ def _what(d: Deployment) -> str:
 
 def _where(d: Deployment, instances: int) -> str:
     months = f" {d.commitment_months} months" if d.pricing_term == "committed" else ""
-    term = "" if d.pricing_term == "on_demand" else f", {d.pricing_term.replace('_', ' ')}{months}"
+    term = "" if d.pricing_term in UNSAID_TERMS else f", {d.pricing_term.replace('_', ' ')}{months}"
     region = "" if d.region == EVERYWHERE else f" {d.region}"
     return f"{instances}× {d.instance_type} at {d.provider}{region}{term}"
 

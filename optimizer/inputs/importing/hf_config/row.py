@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from optimizer.base.errors import InputError
+from optimizer.base.errors import InputError, some_of
 from optimizer.base.units import PARAMS_PER_BILLION
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.importing.hf_config.cache import cache_columns
@@ -125,7 +125,8 @@ def family_of(fields: Fields) -> ModelFamily:
     kind = ALSO_CALLED.get(name, name) if isinstance(name, str) else ""
     known = FAMILIES.get(kind)
     if known is None:
-        fields.refuse("model_type", f"{name!r} is not understood", f"known: {', '.join(sorted(FAMILIES))}")
+        known_ones = f"known: {some_of(sorted(FAMILIES))}; a row of models.csv may be written by hand"
+        fields.refuse("model_type", f"{name!r} is not understood", known_ones)
         fields.check()
         raise AssertionError
     fields.renamed = known.renamed
