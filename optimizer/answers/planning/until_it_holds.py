@@ -14,6 +14,7 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import of_few_periods
 from optimizer.plan.question.soon import found_soon
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.readback.sent import as_sent
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
 from optimizer.plan.simulate.held import held_rates, lowered_rates
@@ -88,12 +89,7 @@ def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer 
         LimitReached: before that was known.
     """
     asked.still_wanted()
-    bought = read_back(answer)
-
-    def look() -> bool:
-        return holds_at_a_look(asked.scenario, asked.catalogs, bought)
-
-    if look() if asked.kept is None else asked.kept.simulated("at a look", asked.scenario, bought, look):
+    if _holds_at_a_look(asked, answer):
         return answer
     if again is None:
         return None
@@ -104,6 +100,18 @@ def held_answer(asked: Inquiry, answer: Answer, again: Asking | None) -> Answer 
 
     attempt = held_beside(asked, answer, asked_again)
     return None if attempt.breaks else attempt.answer
+
+
+def _holds_at_a_look(asked: Inquiry, answer: Answer) -> bool:
+    """Whether few requests say that its plan holds, or said so of the same machines at other prices."""
+    if asked.kept is None:
+        return holds_at_a_look(asked.scenario, asked.catalogs, as_sent(answer))
+    bought = read_back(answer)
+
+    def look() -> bool:
+        return holds_at_a_look(asked.scenario, asked.catalogs, bought)
+
+    return asked.kept.simulated("at a look", asked.scenario, bought, look)
 
 
 def held_plan(asked: Inquiry, answer: Answer) -> PlannedFleet | None:

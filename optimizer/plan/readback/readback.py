@@ -18,9 +18,8 @@ from optimizer.performance.market.supply import power_kw
 from optimizer.performance.uncertainty.evidence import performance_of
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.question.service import Service, Use
-from optimizer.plan.readback.bill import asked_hours_per_month, hours_per_month
+from optimizer.plan.readback.bill import asked_hours_per_month
 from optimizer.plan.readback.containers import containers
-from optimizer.plan.readback.hours import ranges
 from optimizer.plan.readback.latencies import (
     DeploymentLatencies,
     DeploymentLoads,
@@ -29,11 +28,10 @@ from optimizer.plan.readback.latencies import (
     rates_as_predicted,
 )
 from optimizer.plan.readback.outline import outlined, uses_by_offer
+from optimizer.plan.readback.sent import periods_of, schedule_of, services_of_use
 from optimizer.plan.record.fleet import (
     Deployment,
     EngineStart,
-    Period,
-    PeriodReplicas,
     PlacedInstances,
     Placement,
     PlannedFleet,
@@ -55,7 +53,7 @@ def _fleet(answer: Answer) -> PlannedFleet:
         hosted=outline.hosted,
         migration=outline.migration,
         monthly_cost_usd=outline.monthly_cost_usd,
-        periods=_periods(answer),
+        periods=periods_of(answer),
         placement=tuple(_placement(answer)),
         containers=containers(answer),
     )
@@ -74,11 +72,7 @@ def read_back(answer: Answer) -> PlannedFleet:
 
 def stands_for(answer: Answer) -> list[tuple[Column, Mix]]:
     """What each of the plan's deployments is in the inquiry's options, and what it is sent at its busiest."""
-    return [(use.column, _services(answer, use)[use.busiest].mix) for use in uses_by_offer(answer)]
-
-
-def _services(answer: Answer, use: Use) -> tuple[Service, ...]:
-    return answer.services[answer.used.index(use)]
+    return [(use.column, services_of_use(answer, use)[use.busiest].mix) for use in uses_by_offer(answer)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +90,7 @@ class _Ran:
     @cached_property
     def services(self) -> tuple[Service, ...]:
         """By period."""
-        return _services(self.answer, self.use)
+        return services_of_use(self.answer, self.use)
 
     @property
     def busiest(self) -> Service:
@@ -171,10 +165,7 @@ def _deployment(ran: _Ran, placement: Placement, performance: _Performance) -> D
     power, estimate = power_kw(ran.offer, answer.inquiry.catalogs.gpus[ran.offer.gpu]), choice.quality[row]
     return Deployment(
         **dict(placement),
-        schedule=[
-            _running(choice, period, replicas, service)
-            for period, (replicas, service) in enumerate(zip(use.replicas, ran.services, strict=True))
-        ],
+        schedule=schedule_of(answer, use),
         requests_per_second=ran.busiest.flow_per_s,
         max_requests_per_second=ran.busiest.rate_per_s * placement.replicas,
         predicted_max_requests_per_second=performance.predicted_per_s * placement.replicas,
@@ -197,19 +188,6 @@ def _deployment(ran: _Ran, placement: Placement, performance: _Performance) -> D
         quality=estimate and estimate.share,
         quality_worst=estimate and estimate.worst_share,
         provenance=_provenance(answer, choice, use.column),
-    )
-
-
-def _running(choice: WorkloadOptions, period: int, replicas: int, service: Service) -> PeriodReplicas:
-    by_class = zip(choice.workload.classes(), service.flow_per_class_per_s, strict=True)
-    full = replicas * service.rate_per_s
-    return PeriodReplicas(
-        period=period,
-        replicas=replicas,
-        requests_per_second=service.flow_per_s,
-        requests_per_second_by_class={item.name: flow for item, flow in by_class if flow},
-        max_requests_per_second=full,
-        utilization=service.flow_per_s / full if replicas else 0.0,
     )
 
 
@@ -319,18 +297,3 @@ def _placement(answer: Answer) -> Iterator[PlacedInstances]:
             count=count,
             contents=[ReplicasTogether(deployment=d, workload=name, replicas=n) for d, name, n in together],
         )
-
-
-def _periods(answer: Answer) -> tuple[Period, ...]:
-    """The periods and what each workload asks in them."""
-    week, workloads = answer.formulation.periods, answer.inquiry.scenario.workloads
-    demand_per_s = week.demand_requests_per_second.tolist()
-    return tuple(
-        Period(
-            period=t,
-            hours_of_week=ranges(np.flatnonzero(week.hour_to_period == t).tolist()),
-            hours_per_month=float(hours),
-            requests_per_second={w.name: rate for w, rate in zip(workloads, demand_per_s[t], strict=True)},
-        )
-        for t, hours in enumerate(hours_per_month(answer))
-    )
