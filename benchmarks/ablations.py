@@ -15,6 +15,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
             "expert_layer_overhead_s",
             "expert_layer_floor_s",
             "latent_layer_overhead_s",
+            "qk_norm_s",
         ),
         NEVER,
     ),
@@ -39,6 +40,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
     "fewer kernels where experts stand alone": {"mlp_launch_share": NEVER},
     "only the touched experts are read": {"expert_touch_factor": ALWAYS},
     "kernels around a product by format": dict.fromkeys(("layer_format_factor", "expert_format_factor"), PLAIN),
+    "what passes through memory between products": {"elementwise_traffic": NEVER},
     "latency of the links": {"link_latency_s": NEVER},
     "small messages sent to all at once": {"link_start_s": NEVER},
 }

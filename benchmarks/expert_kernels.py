@@ -67,7 +67,9 @@ class Shapes:
     def of(cls, calibration: Calibration) -> "Shapes":
         """From the rows that hold for everything."""
         names = ("expert_touch_factor", "expert_tile_tokens", "expert_width_exponent", "expert_reference_width")
-        found = [prior_of(calibration.entries[calibration.index(name, [""])]) for name in (*names, "roofline_norm")]
+        found = [
+            prior_of(calibration.entries[calibration.index(name, [""])]) for name in (*names, "expert_roofline_norm")
+        ]
         return cls(*found)
 
 

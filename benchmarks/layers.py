@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.physics.roofline import matrices, prefill_attention_seconds
 from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.physics.step import step_costs
+from optimizer.performance.physics.step import between_products_seconds, step_costs
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "kernels"
@@ -40,17 +41,18 @@ RULE = ("---", "---", "---", "---:", "---:", "---:", "---:", "---:")
 FORMATS = {"bf16": "In 16 bits", "fp8": "In 8 bits, each token and each output with a scale of its own"}
 CLOSING = """
 `8 × 2,048` is one token of each of 8 sequences with 2,048 tokens behind them. The rest is norms, rotary positions,
-the activation, the cache that is written and what lies between kernels; of a prompt, the constants of the products hold
-it. *Kept up* is the layer done again and again for six seconds: a card of 700 W draws them within the first second, and
-its clock falls from 1,980 MHz to some 1,550.
+the activation, the cache that is written and what lies between kernels: predicted as what passes through memory between
+products, and no less than the least time of a layer's kernels. *Kept up* is the layer done again and again for six
+seconds: a card of 700 W draws them within the first second, and its clock falls from 1,980 MHz to some 1,550. Prompts
+of a server run at what the power allows, so that is what is predicted. Of a prompt that was timed once, products and
+attention are therefore predicted as for a burst, in which they take less time by what keeping prompts up cost on the
+same card: 1.05 times on the H100, on the H200 1.06 in 16 bits and 1.03 in 8.
 
-In 8 bits every product's tokens are brought to 8 bits first, which reads and writes them once more: a third of a layer
-of 2,048 tokens passes between its products, and that is what a prompt is predicted too fast by: by half with 128
-tokens, where it is the least time of so many kernels, and by a fifth from 512 on. An engine fuses more of it than a
-compiler of single functions does: [vLLM](own-server.md) read 8,000 tokens in 147 ms on that card, head and host
-included, where 32 of these layers take 160 and 134 are predicted. Nor is the library's product of few rows any
-evidence: a whole step of vLLM took 110 µs a layer, head included, for one sequence with 8,000 tokens behind it, where
-the four products alone take 102 here for 32.
+In 8 bits every product's tokens are brought to 8 bits first, which reads and writes them once more and is charged to
+nobody: a third of a layer of 2,048 tokens passes between its products. An engine fuses more of it than a compiler of
+single functions does: [vLLM](own-server.md) read 8,000 tokens in 147 ms on that card, head and host included, where 32
+of these layers take 160. Nor is the library's product of few rows any evidence: a whole step of vLLM took 110 µs a
+layer, head included, for one sequence with 8,000 tokens behind it, where the four products alone take 102 here for 32.
 
 What a server adds is not here: the step's own overhead, scheduling, sampling, what GPUs say to each other. So a
 predicted layer may be slower than a measured one where a constant holds some of that, and should not be faster.
@@ -65,22 +67,37 @@ def setup_of(catalogs: Catalogs, gpu: str, row: dict[str, Any]) -> Setup:
 
 def decoded(setup: Setup, row: dict[str, Any]) -> tuple[float, float, float]:
     """Seconds that a layer's products, attention and the rest are predicted to take in a step."""
-    costs = step_costs(setup, np.array([float(row["context"])]))
-    step = costs.decode(np.array([float(row["sequences"])]))
-    products = costs.matrices.seconds(np.array([float(row["sequences"])]), NONE)
-    layers = float(setup.network.layers[0])
-    return float(products[0]) / layers, float(step.attention[0]) / layers, float(setup.constants["layer_overhead_s"][0])
+    costs, sequences = step_costs(setup, np.array([float(row["context"])])), np.array([float(row["sequences"])])
+    parts = costs.matrices.seconds(sequences, NONE), costs.decode(sequences).attention
+    return _of_a_layer(setup, *parts, between_products_seconds(setup, sequences))
 
 
 def prefilled(setup: Setup, row: dict[str, Any]) -> tuple[float, float, float]:
-    """The same of a prompt; the rest is in the products' constants, which are fitted to whole prefills."""
-    tokens, layers = np.array([float(row["prompt"])]), float(setup.network.layers[0])
-    products = matrices(setup).seconds(tokens, NONE)
-    return float(products[0]) / layers, float(prefill_attention_seconds(setup, tokens, NONE)[0]) / layers, 0.0
+    """The same of a prompt."""
+    tokens = np.array([float(row["prompt"])])
+    parts = matrices(setup).seconds(tokens, NONE), prefill_attention_seconds(setup, tokens, NONE)
+    return _of_a_layer(setup, *parts, between_products_seconds(setup, tokens))
+
+
+def _of_a_layer(setup: Setup, products: Floats, attention: Floats, rest: Floats) -> tuple[float, float, float]:
+    layers = float(setup.network.layers[0])
+    return float(products[0]) / layers, float(attention[0]) / layers, float(rest[0]) / layers
+
+
+def kept_up(row: dict[str, Any]) -> float:
+    """Seconds of a layer that is done again and again, once its card draws all the power that it may."""
+    return float(np.median([each["seconds"] / row["layers"] for each in row["kept_up"][1:]]))
+
+
+def burst(found: dict[str, Any], kind: str) -> float:
+    """How much faster a card multiplies before it has drawn all its power for long, by the prompts kept up on it."""
+    rows = [row for row in found["prefilling"] if row["format"] == kind and "kept_up" in row]
+    return float(np.median([kept_up(row) / (row["kept_up"][0]["seconds"] / row["layers"]) for row in rows]))
 
 
 def compared(catalogs: Catalogs, gpu: str, found: dict[str, Any], kind: str) -> Iterator[list[str]]:
     """A row of the table for every layer that was timed in a format."""
+    faster = burst(found, kind) if any(row["format"] == kind for row in found["prefilling"]) else 1.0
     for row in (*found["decoding"], *found["prefilling"]):
         if row["format"] != kind:
             continue
@@ -89,11 +106,13 @@ def compared(catalogs: Catalogs, gpu: str, found: dict[str, Any], kind: str) -> 
         size = f"a prompt of {row['prompt']:,}" if prompt else f"{row['sequences']} × {row['context']:,}"
         predicted = prefilled(setup, row) if prompt else decoded(setup, row)
         if "kept_up" in row:
-            later = [each["seconds"] / row["layers"] for each in row["kept_up"][1:]]
-            size, whole, parts = f"{size}, kept up", float(np.median(later)), ["", "", ""]
+            size, whole, parts = f"{size}, kept up", kept_up(row), ["", "", ""]
         else:
             whole, own = row["whole_s"], (row["products_s"], row["attention_s"])
             measured = (*own, whole - sum(own))
+            if prompt:
+                products, attention, rest = predicted
+                predicted = products / faster, attention / faster, rest
             parts = [f"{a * 1e6:,.0f} / {b * 1e6:,.0f}" for a, b in zip(predicted, measured, strict=True)]
         total = sum(predicted)
         yield [gpu, row["model"], size, *parts, f"{total * 1e6:,.0f} / {whole * 1e6:,.0f}", f"{total / whole:.2f}"]

@@ -103,7 +103,7 @@ def _joined(*columns: Names) -> Names:
 def _ends(calibration: Calibration, left: HeldOutErrors, at: int, without: str) -> Floats:
     missing = {kind: flags[at] for kind, flags in left.missing.items() if kind != without}
     width = half_width(calibration, METRICS[at], left.load, left.engine, missing)
-    return np.log(np.stack(bounds(calibration, METRICS[at], left.load, np.ones(len(width)), width)))
+    return np.log(np.stack(bounds(calibration, METRICS[at], left.load, np.ones(len(width)), width, missing)))
 
 
 def shares(sample: Sample, catalogs: Catalogs, without: str = "") -> list[DeploymentShare]:

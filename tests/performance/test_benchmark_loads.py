@@ -1,5 +1,7 @@
 """What a benchmark's load does to a replica: nobody waits for more than there is, and no load makes a server faster."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,9 @@ import pytest
 from optimizer.base.units import BYTES_PER_GB, MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.batch import TOO_LONG, UNHEARD_OF, predict_batch
+from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.performance.simulation.costs import replica_costs
+from optimizer.performance.simulation.replica import serve
 
 CHAT: dict[str, object] = {
     "engine": "vllm",
@@ -114,3 +119,32 @@ def test_what_no_documentation_says_an_engine_runs_is_estimated(catalogs: Catalo
 def test_a_request_beyond_the_context_is_told(catalogs: Catalogs) -> None:
     found = delivered(catalogs, CHAT | {"gpu": "h200-sxm"}, input_tokens=[131_000, 130_000])
     assert found["pred_reason"].str.contains(TOO_LONG).tolist() == [True, False]
+
+
+def test_the_end_of_a_run_takes_as_long_as_simulated(catalogs: Catalogs) -> None:
+    """All at once with short prompts: the longest of lengths that vary runs long after the others, nearly alone."""
+    setup = gather(catalogs, [Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)])
+    costs = replace(replica_costs(setup, 0), max_sequences=100)
+    answer = np.ceil(np.random.default_rng(0).exponential(256, 400)).astype(np.int64)
+    prompt = np.full(400, 16)
+    done = serve(costs, np.zeros(400), costs.work(prompt, np.zeros_like(prompt), answer))
+    run = {"load_type": "offline", "input_tokens": 16, "output_tokens": float(answer.mean()), "max_num_seqs": 100}
+    found = delivered(catalogs, CHAT | run | {"lengths": "varied"}, load_value=[400, np.nan])
+    brief, endless = found["pred_request_throughput"]
+    assert brief == pytest.approx(400 / done.finished_s.max(), rel=0.15)
+    assert endless > 1.5 * brief
+
+
+def test_answers_of_one_length_end_half_a_life_of_one_alone_later(catalogs: Catalogs) -> None:
+    run = CHAT | {"load_type": "offline", "max_num_seqs": 100}
+    brief, endless = delivered(catalogs, run, load_value=[1000, np.nan])["pred_request_throughput"]
+    (alone,) = delivered(catalogs, CHAT, load_value=[1])["pred_tpot_ms_mean"]
+    assert 1000 / brief - 1000 / endless == pytest.approx(0.5 * 256 * alone / MS_PER_S, rel=0.05)
+
+
+def test_who_goes_on_for_long_loses_little_at_the_end(catalogs: Catalogs) -> None:
+    """With ten requests a client a run delivers some 2.5 % less than clients without a pause get, alone or not."""
+    found = delivered(catalogs, CHAT, load_value=[1, 1, 16, 16], num_requests=[10, 10_000, 160, 160_000])
+    brief, long = found["pred_output_tok_s"][::2].to_numpy(), found["pred_output_tok_s"][1::2].to_numpy()
+    assert brief[0] == pytest.approx(long[0])
+    assert brief[1] == pytest.approx(long[1] / 1.025, rel=0.03)

@@ -17,11 +17,14 @@ from optimizer.performance.uncertainty.intervals import (
     HALF_WIDTH,
     HIGH,
     LOW,
+    NOVEL,
     PLANNING,
     PLANNING_CONFIDENCE,
     REPEAT_NOISE,
     UNSEEN,
+    bounds,
     load_class,
+    planning_share,
 )
 
 KNOWN = Configuration("vllm", "llama-3.1-8b", "h100-sxm", "bf16", "bf16", 1, 1)
@@ -48,7 +51,28 @@ def test_widths_are_found_again_in_errors_of_a_known_spread() -> None:
         assert tables[UNSEEN, f"{metric}@model"] == 0
         assert tables[LOW, metric] == pytest.approx(1, rel=0.05)
         assert tables[HIGH, metric] == pytest.approx(1, rel=0.05)
-        assert tables[PLANNING, metric] == pytest.approx(1.2816 / 1.645, rel=0.06)
+        for share in (metric, f"{metric}@{NOVEL}"):
+            assert tables[PLANNING, share] == pytest.approx(1.2816 / 1.645, rel=0.06)
+            assert tables[HIGH, share] == pytest.approx(1, rel=0.05)
+
+
+def test_ends_are_those_of_rows_alike() -> None:
+    """Where the new only ever takes longer, what was measured keeps its even ends."""
+    rows = synthetic(12_000, 0.1, 0.3)
+    rows.errors[:, rows.missing["gpu"][0]] = -np.abs(rows.errors[:, rows.missing["gpu"][0]])
+    tables = interval_tables(rows, 8)
+    assert tables[HIGH, "ttft"] == pytest.approx(tables[LOW, "ttft"], rel=0.1)
+    assert tables[HIGH, f"ttft@{NOVEL}"] > 1.5 * tables[LOW, f"ttft@{NOVEL}"]
+    assert tables[PLANNING, f"ttft@{NOVEL}"] > tables[PLANNING, "ttft"]
+
+
+def test_an_older_calibration_has_one_share_for_all(catalogs: Catalogs) -> None:
+    older = [entry for entry in catalogs.calibration if NOVEL not in entry.group.split("@")]
+    missing = {"gpu": np.array([False, True])}
+    shares = planning_share(Calibration.of(older), "ttft", 0.9, missing)
+    assert shares[0] == shares[1]
+    low, high = bounds(Calibration.of(older), "ttft", ["offline"] * 2, np.ones(2), np.ones(2), missing)
+    assert (low[0], high[0]) == (low[1], high[1])
 
 
 def test_a_class_of_few_groups_is_drawn_to_the_broader_one() -> None:

@@ -235,8 +235,8 @@ def test_prompts_prefilled_together_share_the_weights(catalogs: Catalogs) -> Non
     step = steps.decode(none)
     alone = steps.shared_prefill(new, np.array([1.0]), none, step)
     together = steps.shared_prefill(new, np.array([8.0]), none, step)
-    assert alone == pytest.approx(steps.one_pass(new, np.array([1.0])))
-    assert 8 * together == pytest.approx(steps.one_pass(8 * new, np.array([8.0])))
+    assert alone == pytest.approx(steps.one_pass(new, np.array([1.0])) + steps.floor)
+    assert 8 * together == pytest.approx(steps.one_pass(8 * new, np.array([8.0])) + steps.floor)
     assert together[0] < alone[0]
 
 

@@ -21,7 +21,7 @@ from optimizer.performance.candidates.pools import mix_of
 from optimizer.performance.candidates.predict import sustainable_rate
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.setup import Configuration, gather
-from optimizer.performance.uncertainty.evidence import Margins, margins, unmeasured
+from optimizer.performance.uncertainty.evidence import PAIRED, Margins, margins, named_pairs, unmeasured, unseen
 from optimizer.performance.uncertainty.intervals import planning_share
 from optimizer.performance.uncertainty.likeness import shares_of
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
@@ -129,13 +129,20 @@ class Physics:
         for metric in ("ttft", "tpot"):
             common = self.shares[metric, level]
             shown = NORMAL.inv_cdf(result) * math.log(vars(self.doubted[run])[metric][0]) / NORMAL.inv_cdf(0.9)
-            width = math.log(vars(self.doubted[way])[metric][0]) / planning_share(self.calibration, metric, 0.9)
+            width = math.log(vars(self.doubted[way])[metric][0]) / self.share(way, metric, 0.9)
             left = self.shares[metric, "spread"] * math.sqrt(1 - common**2)
             author = self.calibration.lookup("interval_unseen", f"{metric}@author")
             width = min(width, min(left, 1) * math.hypot(width, author))
-            share = planning_share(self.calibration, metric, self.confidence)
+            share = self.share(way, metric, self.confidence)
             found[metric] = np.array([math.exp(common * shown + share * width)])
         return Margins(**found)
+
+    def share(self, way: Way, metric: str, confidence: float) -> float:
+        """The part of a width that is left as room for a way, by whether something of it was not measured."""
+        configuration = _configuration(way)
+        fields = {name: [getattr(configuration, name)] for name in PAIRED}
+        missing = unseen(self.catalogs, named_pairs(self.catalogs, **fields))[metric]
+        return float(planning_share(self.calibration, metric, confidence, missing)[0])
 
 
 class Oracle:

@@ -39,6 +39,8 @@ class Model(Strict):
     kv_lora_rank: Count | None = None
     qk_rope_head_dim: int | None = None
     q_lora_rank: int | None = None
+    qk_norm: bool = False
+    """Whether layers of grouped attention norm queries and keys, in kernels of their own."""
     sliding_window_tokens: Count | None = None
     sparse_attention_tokens: Count | None = None
     kv_cache_layers: Count

@@ -21,9 +21,12 @@ from optimizer.performance.uncertainty.intervals import (
     HALF_WIDTH,
     HIGH,
     LOW,
+    NOVEL,
     PLANNING,
     PLANNING_CONFIDENCE,
     UNSEEN,
+    anything_missing,
+    share_groups,
 )
 
 SLOW_IS_HIGH: Final[Mapping[str, bool]] = {"tpot": True, "ttft": True, "throughput": False}
@@ -145,7 +148,7 @@ def _added(novelties: Mapping[str, float], part: _Left) -> Floats:
 
 def _classes(metric: str, part: _Left, size: Floats, sample: _Sample) -> Widths:
     """Half-widths of the metric, its loads and their engines, from rows whose kind was measured."""
-    plain = ~np.logical_or.reduce(list(part.missing.values()))
+    plain = ~anything_missing(part.missing)
     overall = sample.quantile(size, plain, COVERAGE)
     tables: Widths = {(HALF_WIDTH, metric): overall}
     for load in sorted(set(part.load)):
@@ -165,17 +168,27 @@ def narrowest(tables: Widths, metric: str, load: str, engine: str) -> float:
 
 
 def _ends(metric: str, part: _Left, scaled: Floats, sample: _Sample) -> Widths:
-    """Ends of the interval by load, and the planning margin, in half-widths; `scaled` is log measured / predicted."""
-    upper, everything = 1 - (1 - COVERAGE) / 2, np.ones(len(scaled), dtype=np.bool_)
+    """Ends of the interval by load, and the planning margin, in half-widths; `scaled` is log measured / predicted.
+
+    Of rows whose kind was measured and of the others apart: errors of these are more one-sided.
+    """
+    upper, unmeasured = 1 - (1 - COVERAGE) / 2, anything_missing(part.missing)
     slow = scaled if SLOW_IS_HIGH[metric] else -scaled
-    tables = {(PLANNING, metric): sample.quantile(slow, everything, PLANNING_CONFIDENCE)}
-    for parameter, side in ((LOW, -scaled), (HIGH, scaled)):
-        overall = sample.quantile(side, everything, upper)
-        tables[parameter, metric] = overall
-        for load in sorted(set(part.load)):
-            of_load = sample.shrunk(side, part.load == load, overall, upper)
-            tables[parameter, group_name((metric, load))] = max(of_load, LEAST_SHARE)
-    return tables
+    tables: Widths = {}
+    for novel in (False, True):
+        rows = unmeasured == novel
+        alike = rows if rows.any() else ~rows
+        planned = group_name((metric, NOVEL)) if novel else metric
+        tables[PLANNING, planned] = sample.quantile(slow, alike, PLANNING_CONFIDENCE)
+        for parameter, side in ((LOW, -scaled), (HIGH, scaled)):
+            overall = sample.quantile(side, alike, upper)
+            for load in sorted(set(part.load)):
+                of_load, of_metric, *_ = share_groups(metric, load, novel)
+                found = sample.shrunk(side, rows & (part.load == load), overall, upper)
+                tables |= {(parameter, of_metric): overall, (parameter, of_load): max(found, LEAST_SHARE)}
+    # who knows less leaves no less room
+    of_novel = PLANNING, group_name((metric, NOVEL))
+    return tables | {of_novel: max(tables[of_novel], tables[PLANNING, metric])}
 
 
 def quantile(values: Floats, weight: Floats, share: float) -> float:

@@ -285,7 +285,7 @@ def tied_to(calibration: Calibration, entry: CalibrationEntry) -> int | None:
 
 
 def broader_groups(group: str) -> Sequence[str]:
-    """`vllm:0.7@amd` lies in `vllm:0.7`, `vllm` and everything."""
+    """`vllm:0.6@amd` lies in `vllm:0.6`, `vllm` and everything."""
     parts = [group.split("@", maxsplit=1)[0]] if "@" in group else []
     parts += [group.split(":", maxsplit=1)[0]] if ":" in group else []
     return [*parts, ""] if group else []

@@ -28,12 +28,12 @@ from optimizer.performance.fit.fitting import (
 LONGEST_STEP: Final = 0.5
 """That any constant may take at once, in logarithms."""
 
-STEPS: Final = 20
+STEPS: Final = 40
 LESS: Final = 0.5
 STILL: Final = 0.02
 """In logarithms: a fit to the other figures ends when no constant moves further."""
 
-TOLERANCE: Final = 5e-4
+TOLERANCE: Final = 5e-5
 """A fit ends when a step changes its cost by less than this share."""
 
 

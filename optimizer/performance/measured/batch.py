@@ -164,7 +164,7 @@ class _Intervals(NamedTuple):
         calibration, width = self.calibration, self.width(metric)
         if (TAIL, name) in calibration.position:
             width = np.hypot(width, calibration.lookup(TAIL, name))
-        return bounds(calibration, metric, self.loads, value, width)
+        return bounds(calibration, metric, self.loads, value, width, self.missing[metric])
 
     def width(self, metric: str) -> Floats:
         """Half-widths of a metric."""
@@ -174,7 +174,7 @@ class _Intervals(NamedTuple):
 
     def room(self, metric: str) -> Floats:
         """The logarithm of what a plan would leave between prediction and promise at `PLANNING_CONFIDENCE`."""
-        return planning_share(self.calibration, metric, PLANNING_CONFIDENCE) * self.width(metric)
+        return planning_share(self.calibration, metric, PLANNING_CONFIDENCE, self.missing[metric]) * self.width(metric)
 
 
 def _as_they_arrive(

@@ -30,6 +30,9 @@ _ROUNDS = 8
 SMALL: Final = 1e-9
 """Share of the capacity below which it is far from mattering: a run may be too short to have one."""
 
+_PARTS_OF_A_LOGARITHM: Final = (np.arange(8) + 0.5) / 8
+"""Where an integral over a logarithm is looked at: the middle of each of eight equal parts."""
+
 
 class Delivered(NamedTuple):
     """What a replica delivers, (n,): seconds, requests per second.
@@ -74,6 +77,7 @@ def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats, usual_
     line = _LineForPlaces(clients, resident, requests, (first + prompts.steady + decoding) / resident)
     median, mean = first + prompts.median + line.waited(0.5), first + prompts.mean + line.mean
     rate = clients / (first + prompts.mean + line.longest + decoding)
+    delivered = rate / (1 + in_wave * resident / clients * _end_of_loop(replica, resident, cycle))
     of_others = rate * (resident - 1) / resident
     beyond = _waits_beyond_median(replica, resident, of_others, cycle)
     p95, p99 = (
@@ -81,7 +85,15 @@ def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats, usual_
         for name in ("p95", "p99")
     )
     tpot_p95 = _late_tokens(replica, resident, of_others, cycle)
-    return Delivered(mean, median, p95, p99, cycle.tpot, tpot_p95, rate, by_no_clock(clients))
+    return Delivered(mean, median, p95, p99, cycle.tpot, tpot_p95, delivered, by_no_clock(clients))
+
+
+def _end_of_loop(replica: ReplicaModel, resident: Floats, cycle: _Cycle) -> Floats:
+    """Lives that a loop lasts longer since clients end one after the other, (n,): of a life what is steps, not prompts,
+    which keep the replica busy to the end."""
+    others = (resident - 1) / resident
+    in_steps = _tokens_after_first(replica) * cycle.tpot - cycle.prefill * cycle.decoding * others
+    return replica.setup.constants["loop_tail_lives"] * others * in_steps / cycle.total
 
 
 class _PromptsOfOthers(NamedTuple):
@@ -253,15 +265,15 @@ def static_batch(replica: ReplicaModel, batch: Floats) -> Delivered:
 def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
     """`requests` (n,) sent at once, infinite for an endless supply: as many run as fit, each that ends makes room.
 
-    A run of N requests at concurrency b lasts N / rate(b); its tail of d lives keeps the mean b below N/d. Those that
-    fit at once wait for each other's prompts alone. The others begin one by one until a life before the run ends; of an
-    endless supply nobody knows since when, and none of that is told.
+    N requests lie `_run_out` seconds longer than N / rate, for nobody follows the last. Those that fit at once wait for
+    each other's prompts alone. The others begin one by one until a life before the last do; of an endless supply nobody
+    knows since when, and none of that is told.
     """
-    tail = replica.setup.constants["run_tail_lives"]
-    running = np.maximum(np.minimum(max_others(replica), requests / tail - 1), 0.0)
+    running = np.maximum(np.minimum(max_others(replica), requests - 1), 0.0)
     point = at_concurrency(replica, running, steady=True)
-    rate = (1 + running) / np.maximum(running, 1e-9) * point.rate_per_s
+    rate = (1 + running) / np.maximum(running, SMALL) * point.rate_per_s
     rate = np.where(running > 0, rate, 1 / (replica.demand.mean_output * point.step_s + replica.mean_prefill))
+    delivered = 1 / (1 / rate + _run_out(replica, 1 + running) / requests)
     first, life = replica.first_token[:, 0], replica.demand.mean_output * point.tpot_s["mean"]
     at_once = np.minimum(np.maximum(replica.places, 1.0), requests)
     all_begun = np.where(np.isfinite(requests), np.maximum(requests / rate - life, 0.0), 0.0)
@@ -269,7 +281,22 @@ def offline(replica: ReplicaModel, requests: Floats) -> Delivered:
     line = _LineOfAll(at_once / requests, prompts, np.maximum(all_begun, prompts))
     median, p95, p99 = (first + line.waited(QUANTILES[name]) for name in ("p50", "p95", "p99"))
     tpot = point.tpot_s
-    return Delivered(first + line.mean, median, p95, p99, tpot["mean"], tpot["p95"], rate, by_no_clock(rate))
+    return Delivered(first + line.mean, median, p95, p99, tpot["mean"], tpot["p95"], delivered, by_no_clock(rate))
+
+
+def _run_out(replica: ReplicaModel, running: Floats) -> Floats:
+    """How much longer than among others the last `running` (n,) answers take, since nobody follows them, seconds.
+
+    Answers of one length end evenly, one after the other: steps of fewer and fewer, on average half a step of one alone
+    more than half a full one, which is what is left of them. Of exponential lengths the next of k ends after 1/k of a
+    life: Σ step(k)/k ≈ ∫ step(k) d ln k + γ · step(1), less a full step; that γ is nearly the half.
+    Source: exponential spacings, Rényi (1953), On the theory of order statistics.
+    """
+    step, others = replica.steps.decode, (running - 1) / running
+    among = np.mean([step(running**part).total for part in _PARTS_OF_A_LOGARITHM], axis=0) * np.log(running)
+    of_exponential = np.maximum(among - step(running).total, 0.0)
+    steps = step(np.ones_like(running)).total / 2 * others + replica.setup.constants["lengths_vary"] * of_exponential
+    return replica.demand.mean_output * steps
 
 
 class _LineOfAll(NamedTuple):

@@ -61,6 +61,7 @@ def network_facts(model: Model) -> dict[str, float]:
         "active_experts": active,
         "expert_layers": routed_layers,
         "lone_expert_layers": 0 if model.moe_shared_intermediate_size else routed_layers,
+        "normed_layers": model.kv_cache_layers if model.qk_norm and not latent else 0,
         "expert_width": float(model.moe_intermediate_size or model.intermediate_size),
         "kv_layers": model.kv_cache_layers,
         **cache_facts(model),
@@ -68,6 +69,28 @@ def network_facts(model: Model) -> dict[str, float]:
         "latent": float(latent),
         "unread_params": model.unread_params_b * PARAMS_PER_BILLION,
         "max_context": model.max_context_tokens,
+        **passing_numbers(model),
+    }
+
+
+def passing_numbers(model: Model) -> dict[str, float]:
+    """How often the numbers of one token pass through memory between the products of all layers, in numbers.
+
+    `whole` on every GPU: behind attention and behind the MLP the residual and what is added to it are read, their sum
+    and its norm written, 8 · hidden a layer; k experts' outputs are read and their sum written, (k + 1) · hidden.
+    `divided` among the GPUs: queries and keys are read and written again with their positions, keys and values read and
+    put into the cache; of an MLP's width the gate and what it multiplies are read, their product written.
+    Source: the kernels of a layer in vLLM, `fused_add_rms_norm`, `rotary_embedding`, `reshape_and_cache`,
+    `silu_and_mul` and `moe_sum` (csrc/).
+    """
+    routed, active = expert_layers(model), model.moe_active_experts or 0
+    queries, keys = model.attention_heads * model.head_dim, model.kv_heads * model.head_dim
+    width = (model.layers - routed) * model.intermediate_size
+    width += routed * (active * (model.moe_intermediate_size or 0) + (model.moe_shared_intermediate_size or 0))
+    summed = routed * (active + 1)
+    return {
+        "whole_numbers": (8 * model.layers + summed) * model.hidden_size,
+        "divided_numbers": model.layers * 2 * (queries + 3 * keys) + (3 if model.mlp_gated else 2) * width,
     }
 
 

@@ -103,7 +103,7 @@ def experts(setup: Setup) -> Experts:
     moved = network.expert_params * setup.weights.expert_bytes_per_param / tp
     width = network.expert_width / np.where(setup.layout.expert_parallel | setup.layout.attention_dp, 1.0, tp)
     relative = (width / constants["expert_reference_width"]) ** constants["expert_width_exponent"]
-    kernels = constants["expert_kernel_factor"] * constants["expert_format_compute_factor"]
+    kernels = constants["expert_kernel_factor"] * _expert_format_factor(setup)
     slower = np.minimum(constants["expert_compute_factor"] * kernels * relative, 1.0)
     roof = _roof(
         setup,
@@ -112,6 +112,7 @@ def experts(setup: Setup) -> Experts:
         quantized=np.True_,
         bandwidth_factor=constants["expert_bandwidth_factor"],
         compute_factor=slower,
+        norm=constants["expert_roofline_norm"],
     )
     return Experts(
         roof,
@@ -119,6 +120,19 @@ def experts(setup: Setup) -> Experts:
         touch_factor=constants["expert_touch_factor"],
         tile_tokens=constants["expert_tile_tokens"],
     )
+
+
+def _expert_format_factor(setup: Setup) -> Floats:
+    """How well experts' products use the peak of their format, (n,): they take no longer than in 16 bits.
+
+    Where a GPU multiplies a format natively but engines do so slowly, they unpack it instead, as they do where it does
+    not.
+    """
+    constants, hardware = setup.constants, setup.hardware
+    native = hardware.scheme_flops > hardware.plain_flops
+    as_unpacked = hardware.plain_flops / (hardware.scheme_flops * constants["precision_compute_factor"])
+    factor = constants["expert_format_compute_factor"]
+    return np.where(native, np.maximum(factor, as_unpacked), factor)
 
 
 def _roof(
@@ -129,6 +143,7 @@ def _roof(
     quantized: Flags | np.bool_,
     bandwidth_factor: Floats | float = 1.0,
     compute_factor: Floats | float = 1.0,
+    norm: Floats | None = None,
 ) -> Roof:
     """`moved` bytes at the efficient bandwidth, `params` multiplied by the GPUs of a stage at the efficient peak."""
     constants, hardware = setup.constants, setup.hardware
@@ -140,7 +155,7 @@ def _roof(
     efficiency = constants["compute_efficiency"] * constants["engine_compute_factor"] * in_scheme
     flops = peak * hardware.half_gain ** constants["half_accumulation"] * efficiency * compute_factor
     work = FLOPS_PER_PARAM * params / setup.layout.tensor_parallel
-    return Roof(moved / bandwidth, work / flops, constants["roofline_norm"])
+    return Roof(moved / bandwidth, work / flops, constants["roofline_norm"] if norm is None else norm)
 
 
 @dataclass(frozen=True)
@@ -152,11 +167,12 @@ class Matrices:
     experts: Experts | None
     """None where no row has any."""
 
-    def seconds(self, tokens: Floats, sampled: Floats) -> Floats:
-        """One pass of `tokens` tokens of which `sampled` are turned into a next token."""
-        body = self.body.seconds(np.ones_like(tokens), tokens)
+    def seconds(self, tokens: Floats, sampled: Floats, passes: Floats | float = 1.0) -> Floats:
+        """`tokens` tokens of which `sampled` are turned into a next token, in so many equal passes, the last of which
+        needs the head; each reads the weights."""
+        body = self.body.seconds(np.ones_like(tokens) * passes, tokens)
         head = self.head.seconds(np.ones_like(sampled), sampled)
-        return body + head if self.experts is None else body + head + self.experts.seconds(tokens)
+        return body + head if self.experts is None else body + head + passes * self.experts.seconds(tokens / passes)
 
 
 def matrices(setup: Setup) -> Matrices:

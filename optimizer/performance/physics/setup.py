@@ -128,6 +128,8 @@ class Network(RowArrays):
     expert_layers: Floats
     lone_expert_layers: Floats
     """Layers of routed experts alone, with neither a dense nor a shared MLP."""
+    normed_layers: Floats
+    """Layers whose queries and keys are normed."""
     expert_width: Floats
     kv_layers: Floats
     window_layers: Floats
@@ -144,6 +146,10 @@ class Network(RowArrays):
     latent: Floats
     unread_params: Floats
     max_context: Floats
+    whole_numbers: Floats
+    """Of a token, that pass through memory between products on every GPU, over all layers."""
+    divided_numbers: Floats
+    """As many that the GPUs of a stage divide among them."""
 
 
 @dataclass(frozen=True)

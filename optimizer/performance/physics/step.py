@@ -6,6 +6,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.performance.physics.communication import Exchange, all_reduces, hand_overs
+from optimizer.performance.physics.elementwise import elementwise_seconds_per_token, unpacking_seconds
 from optimizer.performance.physics.memory import cache_copies
 from optimizer.performance.physics.roofline import (
     Matrices,
@@ -39,6 +40,8 @@ class StepCosts:
 
     Attributes:
         matrices: The model's matrices.
+        elementwise: Seconds of the kernels between them per token, (n,), where these take longer than `floor`.
+        floor: The least that the kernels of all layers take, (n,), a part of `overhead`.
         all_reduces: What the GPUs of a stage exchange.
         hand_overs: What the stages hand over.
         attention: Seconds of decode attention per sequence, (n,): at a given context it grows in proportion.
@@ -53,6 +56,8 @@ class StepCosts:
     """
 
     matrices: Matrices
+    elementwise: Floats
+    floor: Floats
     all_reduces: Exchange
     hand_overs: Exchange
     attention: Floats
@@ -83,7 +88,7 @@ class StepCosts:
     def _parts(self, batch: Floats, tokens: Floats) -> StepParts:
         """A step of so many sequences in a stage, with so many tokens of theirs."""
         return StepParts(
-            self.matrices.seconds(tokens, tokens),
+            self.layers(tokens, tokens),
             self.attention * batch,
             self.all_reduces.seconds(tokens) + self.hand_overs.seconds(tokens),
             self.overhead + self.sequence_overhead * batch,
@@ -107,7 +112,12 @@ class StepCosts:
 
     def one_pass(self, tokens: Floats, sampled: Floats) -> Floats:
         """`tokens` tokens through all layers, of which `sampled` get a next one, without attention; (n,) or (n, …)."""
-        return self.matrices.seconds(tokens, sampled) + self.all_reduces.seconds(tokens)
+        return self.layers(tokens, sampled) + self.all_reduces.seconds(tokens)
+
+    def layers(self, tokens: Floats, sampled: Floats) -> Floats:
+        """The products, and what passes between them beyond the least time of its kernels; (n,) or (n, …)."""
+        beyond = column(self.elementwise, tokens) * tokens - column(self.floor, tokens)
+        return self.matrices.seconds(tokens, sampled) + np.maximum(beyond, 0.0)
 
     def shared_prefill(self, new: Floats, prompts: Floats, sequences: Floats, step: StepParts) -> Floats:
         """What one prompt of `new` (n,) tokens adds to a busy engine, (n,), without attention over the prompt.
@@ -117,7 +127,7 @@ class StepCosts:
         `sequences` (n,) sequences, `step`, spends (T(sequences + prompts · new) − T(sequences)) / prompts.
         """
         batch, tokens = self.micro_batch(sequences) * self.verified, prompts * new
-        apart = self.one_pass(tokens, prompts)
+        apart = self.one_pass(tokens, prompts) + self.floor
         alone = step.linear * self.accepted + self.all_reduces.seconds(batch)
         added = self.one_pass(batch + tokens, batch + prompts) - alone
         return ((1 - self.mixed) * apart + self.mixed * added) / prompts
@@ -127,6 +137,8 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
     """The costs of steps over sequences with `context` (n,) cached tokens on average."""
     return StepCosts(
         matrices=matrices(setup),
+        elementwise=elementwise_seconds_per_token(setup),
+        floor=layers_overhead_seconds(setup),
         all_reduces=all_reduces(setup),
         hand_overs=hand_overs(setup),
         attention=decode_attention_seconds(setup, context),
@@ -144,8 +156,14 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
 def step_overhead_seconds(setup: Setup) -> Floats:
     """Host and launch time the engine adds to a step, (n,): per step, per layer, expert layer and latent layer.
 
+    Norms of queries and keys are kernels of their own, whatever the engine (`q_norm`, `k_norm` of its model files).
     Formats differ in the kernels around a product: activations are quantized, scales laid out, experts sorted.
     """
+    return setup.constants["step_overhead_s"] + layers_overhead_seconds(setup)
+
+
+def layers_overhead_seconds(setup: Setup) -> Floats:
+    """What kernels between products take at least, (n,), in a step as in a prompt's pass."""
     constants, network = setup.constants, setup.network
     plain = np.where(setup.weights.body_quantized > 0, constants["layer_format_factor"], 1.0)
     body = constants["layer_overhead_s"] * plain * launching_layers(setup)
@@ -153,7 +171,8 @@ def step_overhead_seconds(setup: Setup) -> Floats:
         constants["expert_layer_overhead_s"] * constants["expert_format_factor"] + constants["expert_layer_floor_s"]
     )
     latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
-    return constants["step_overhead_s"] + body + network.expert_layers * routed + network.layers * latent
+    body = body + constants["qk_norm_s"] * network.normed_layers
+    return body + network.expert_layers * routed + network.layers * latent
 
 
 def launching_layers(setup: Setup) -> Floats:
@@ -168,9 +187,20 @@ def prefill_seconds(setup: Setup, new: Floats, cached: Floats, prompts: Floats) 
     All three (n,) or (n, K); seconds of one pass through all stages, without what the engine adds.
     """
     tokens = new * prompts
+    chunks = chunks_of(setup, tokens)
     attention = prompts * prefill_attention_seconds(setup, new, cached)
-    layers = matrices(setup).seconds(tokens, prompts) + attention + all_reduces(setup).seconds(tokens)
+    between = between_products_seconds(setup, tokens) + column(unpacking_seconds(setup), tokens) * chunks
+    layers = matrices(setup).seconds(tokens, prompts, chunks) + between + attention + all_reduces(setup).seconds(tokens)
     return layers * pipelined_share(setup, tokens) + hand_overs(setup).seconds(tokens)
+
+
+def between_products_seconds(setup: Setup, tokens: Floats) -> Floats:
+    """Kernels between the products of a pass, all layers, (n,) or (n, K): a chunk's take no less than their floors.
+
+    What passes through memory overlaps the least time of the kernels that move it: the longer of both counts.
+    """
+    passing = column(elementwise_seconds_per_token(setup), tokens) * tokens
+    return np.maximum(passing, column(layers_overhead_seconds(setup), tokens) * chunks_of(setup, tokens))
 
 
 def pipelined_share(setup: Setup, tokens: Floats) -> Floats:

@@ -19,7 +19,12 @@ from optimizer.performance.physics.memory import (
 )
 from optimizer.performance.physics.roofline import decode_attention_seconds, prefill_attention_seconds
 from optimizer.performance.physics.setup import Setup
-from optimizer.performance.physics.step import first_token_seconds, prefill_seconds, step_costs
+from optimizer.performance.physics.step import (
+    first_token_seconds,
+    layers_overhead_seconds,
+    prefill_seconds,
+    step_costs,
+)
 from optimizer.performance.simulation.prefix_cache import PrefixWork
 
 CONTEXTS = 256
@@ -78,6 +83,7 @@ class ReplicaCosts:
         attention_s: (CONTEXTS + 1,) decode attention of a sequence at contexts evenly apart.
         context_step: Tokens between two of them.
         pass_s: (T + 1,) so many tokens through all layers, without attention and the output head.
+        floor_s: The least that the kernels between products take in a pass of its own; a decode step holds it.
         head_s: (B · verified + 1,) the output head for so many tokens.
         verified, kept: Tokens of a sequence in a decode step, and how many of them it keeps; 1 each without a draft.
         mixed: How far the engine adds prompts to decode steps, which read the weights anyway, instead of computing
@@ -94,6 +100,7 @@ class ReplicaCosts:
     attention_s: list[float]
     context_step: float
     pass_s: list[float]
+    floor_s: float
     head_s: list[float]
     verified: int
     kept: float
@@ -131,7 +138,7 @@ class ReplicaCosts:
         Where nothing runs there is no step to ride on.
         """
         batch = int(self.batch[sequences]) * self.verified
-        apart = self.pass_s[tokens] + self.head_s[prompts]
+        apart = self.pass_s[tokens] + self.head_s[prompts] + self.floor_s
         if not sequences:
             return apart
         riding = self.pass_s[batch + tokens] - self.pass_s[batch] + self.head_s[batch + prompts] - self.head_s[batch]
@@ -218,6 +225,7 @@ def replica_costs(setup: Setup, row: int, slowdown: Slowdown = Slowdown()) -> Re
         attention_s=attention_s,
         context_step=context_step,
         pass_s=_passes(one, tokens + most * verified, slowdown),
+        floor_s=float(slowdown.prefill * layers_overhead_seconds(one)[0]),
         head_s=_heads(one, most * verified, slowdown),
         verified=verified,
         kept=float(one.layout.accepted_tokens[0]),

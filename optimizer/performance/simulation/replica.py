@@ -122,7 +122,8 @@ class Replica:
         full = (tokens - 1) // self.costs.max_tokens
         full_s = self.costs.added(0, self.costs.max_tokens, 0)
         held_up = np.array([self.costs.held_up(chunks + 1) for chunks in range(int(full.max(initial=0)) + 1)])[full]
-        rest_s = np.array(self.costs.pass_s)[tokens - full * self.costs.max_tokens] + self.costs.head_s[1]
+        rest_tokens = tokens - full * self.costs.max_tokens
+        rest_s = np.array(self.costs.pass_s)[rest_tokens] + self.costs.floor_s + self.costs.head_s[1]
         held_s = (full * full_s + rest_s + attention_s) * held_up
         alone: list[float] = np.maximum(self.work.first_token_s - held_s, 0.0).tolist()
         return alone

@@ -98,12 +98,12 @@ def margins(catalogs: Catalogs, configurations: Sequence[Configuration], confide
 
     def factor(metric: str) -> Floats:
         width = half_width(calibration, metric, [PLANNING_LOAD[metric]] * len(degrees), engines, missing[metric])
-        share = planning_share(calibration, metric, confidence)
+        share = planning_share(calibration, metric, confidence, missing[metric])
         if own is None:
             return kinds.by_row(np.exp(share * width))
         rows, names = own
         left = rows.widths(metric, [PLANNING_LOAD[metric]] * len(names.codes), names)
-        return np.asarray(np.exp(share * narrowed(calibration, metric, kinds.by_row(width), left)))
+        return np.asarray(np.exp(kinds.by_row(share) * narrowed(calibration, metric, kinds.by_row(width), left)))
 
     return Margins(factor("ttft"), factor("tpot"), factor("throughput"))
 

@@ -6,7 +6,8 @@ measured about it,
 
     half-width = √(h² + Σ u²)        low = value · exp(−a · half-width)        high = value · exp(b · half-width)
 
-where a and b, near 1, say that errors are not the same on both sides. The catalog's rows are `interval_half_width`,
+where a and b, near 1, say that errors are not the same on both sides; where something was not measured they are others
+(`NOVEL`), for errors there are more one-sided. The catalog's rows are `interval_half_width`,
 `interval_unseen`, `interval_low_share`, `interval_high_share` and, for plans, `planning_share`.
 """
 
@@ -29,6 +30,8 @@ APART: Final = "interval_apart"
 of which a fit has seen; also the names of such rows."""
 LOW: Final = "interval_low_share"
 HIGH: Final = "interval_high_share"
+NOVEL: Final = "novel"
+"""Names the shares of rows of which something was not measured."""
 PLANNING: Final = "planning_share"
 """One-sided error at `PLANNING_CONFIDENCE`, on the side that breaks a promise, as a share of the half-width."""
 
@@ -104,22 +107,38 @@ def half_width(
     return np.sqrt(squared)
 
 
-def bounds(calibration: Calibration, metric: str, loads: Column, value: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """Low and high end of the interval around each value, (n,)."""
-    kinds = Categorical.of(loads)
+def bounds(
+    calibration: Calibration, metric: str, loads: Column, value: Floats, width: Floats, missing: Mapping[str, Flags]
+) -> tuple[Floats, Floats]:
+    """Low and high end of the interval around each value, (n,); `missing` as of `half_width`."""
+    kinds = Categorical.of(list(zip(loads, anything_missing(missing).tolist(), strict=True)))
 
     def share(side: str) -> Floats:
-        groups = [(group_name((metric, load)), metric) for load in kinds.categories]
-        return kinds.by_row([calibration.lookup(side, *each) for each in groups])
+        return kinds.by_row([calibration.lookup(side, *share_groups(metric, *kind)) for kind in kinds.categories])
 
     return value * np.exp(-share(LOW) * width), value * np.exp(share(HIGH) * width)
 
 
-def planning_share(calibration: Calibration, metric: str, confidence: float) -> float:
-    """The part of a half-width that a promise with this confidence leaves as room: 0 at one half, monotone."""
-    return calibration.lookup(PLANNING, metric) * deviations(confidence)
+def share_groups(metric: str, load: str, novel: bool) -> tuple[str, ...]:
+    """Names of the shares of the ends, by load and for all loads, then what stands for them in older calibrations."""
+    measured = group_name((metric, load)), metric
+    unmeasured = group_name((metric, NOVEL, load)), group_name((metric, NOVEL))
+    return (*unmeasured, *measured) if novel else measured
+
+
+def planning_share(calibration: Calibration, metric: str, confidence: float, missing: Mapping[str, Flags]) -> Floats:
+    """The part of a half-width that a promise with this confidence leaves as room, (n,): 0 at one half, monotone."""
+    of_measured = calibration.lookup(PLANNING, metric)
+    of_novel = calibration.lookup(PLANNING, group_name((metric, NOVEL)), metric)
+    return np.where(anything_missing(missing), of_novel, of_measured) * deviations(confidence)
 
 
 def deviations(confidence: float) -> float:
     """What a promise with this confidence leaves as room, relative to one with `PLANNING_CONFIDENCE`."""
     return NormalDist().inv_cdf(confidence) / NormalDist().inv_cdf(PLANNING_CONFIDENCE)
+
+
+def anything_missing(missing: Mapping[str, Flags]) -> Flags:
+    """Whether something about each row was not measured, (n,)."""
+    rows: Flags = np.logical_or.reduce(list(missing.values()))
+    return rows

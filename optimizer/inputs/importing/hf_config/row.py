@@ -11,6 +11,7 @@ from typing import Any, Final
 from optimizer.base.errors import InputError, some_of
 from optimizer.base.units import PARAMS_PER_BILLION
 from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.importing.hf_config.attention import GroupedAttention, SideBySide
 from optimizer.inputs.importing.hf_config.cache import cache_columns
 from optimizer.inputs.importing.hf_config.decoder import read_decoder
 from optimizer.inputs.importing.hf_config.falcon import FALCON, falcon_family
@@ -18,7 +19,7 @@ from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES
 from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
 from optimizer.inputs.importing.hf_config.fields import Fields, beside_text, load_json, text_fields
-from optimizer.inputs.importing.hf_config.layers import Decoder, Layer
+from optimizer.inputs.importing.hf_config.layers import Decoder, Layer, Mixer
 from optimizer.inputs.importing.hf_config.nested import NESTED_DEFAULTS
 from optimizer.inputs.importing.hf_config.networks import DENSE_WIDTHS, experts_of
 from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
@@ -200,8 +201,14 @@ def _shape_columns(decoder: Decoder, experts: ExpertNetwork | None, width: int) 
         "mlp_gated": _gated(decoder),
         "vocab_size": decoder.vocab,
         "tied_embeddings": decoder.tied_embeddings,
+        "qk_norm": any(_norms_queries(layer.mixer) for layer in decoder.layers),
         **routed,
     }
+
+
+def _norms_queries(mixer: Mixer | None) -> bool:
+    attention = mixer.attention if isinstance(mixer, SideBySide) else mixer
+    return isinstance(attention, GroupedAttention) and attention.qk_norm != "none"
 
 
 def _gated(decoder: Decoder) -> bool:
