@@ -295,7 +295,8 @@ def _run_out(replica: ReplicaModel, running: Floats) -> Floats:
     step, others = replica.steps.decode, (running - 1) / running
     among = np.mean([step(running**part).total for part in _PARTS_OF_A_LOGARITHM], axis=0) * np.log(running)
     of_exponential = np.maximum(among - step(running).total, 0.0)
-    steps = step(np.ones_like(running)).total / 2 * others + replica.setup.constants["lengths_vary"] * of_exponential
+    of_one_length = step(np.ones_like(running)).total / 2 * others
+    steps: Floats = of_one_length + replica.setup.constants["lengths_vary"] * of_exponential
     return replica.demand.mean_output * steps
 
 
