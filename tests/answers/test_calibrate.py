@@ -150,7 +150,7 @@ def test_only_what_was_timed_moves_a_time(catalogs: Catalogs) -> None:
     offline = rows(
         engine="tensorrt-llm", engine_version="1.0.0", model="mixtral-8x7b", load_type="offline", weight_precision="fp8"
     )
-    fitted = problem(offline.assign(output_tok_s="1000"), catalogs)
+    fitted = problem(offline.assign(output_tok_s="1500"), catalogs)
     moved = moves(fitted, solve(fitted, np.zeros(len(fitted.parameters.start))))
     assert all(abs(move) < 1e-9 for (parameter, _), move in moved.items() if parameter in OF_LATENCY)
     assert max(abs(move) for move in moved.values()) > 0.05
