@@ -24,7 +24,7 @@ def test_a_version_that_names_no_release_is_refused(catalogs: Catalogs, engine: 
     (found,) = refused.value.findings
     assert (found.field, found.problem) == ("--engine-version", f"'{version}' is no release of {engine.lower()}")
     assert catalogs.engines[engine.lower()].newest_version in found.hint
-    eras = {"vllm": "0.2, 0.3, 0.7, 0.9 and 0.11", "sglang": "0.4 and 0.5.4"}[engine.lower()]
+    eras = {"vllm": "0.2, 0.3, 0.6, 0.9 and 0.11", "sglang": "0.4 and 0.5.4"}[engine.lower()]
     assert found.hint.endswith(f"predicted apart begin with {eras}")
 
 
