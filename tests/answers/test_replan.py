@@ -110,8 +110,8 @@ def test_what_cannot_be_bought_any_more_must_move(tmp_path: Path, catalogs: Cata
 def test_what_breaks_a_promise_under_simulated_load_must_move(
     tmp_path: Path, catalogs: Catalogs, before: Baseline
 ) -> None:
-    """One L4 is predicted to keep a TTFT of 190 ms, and simulated requests wait longer: nothing is saved by moving."""
-    found = only(replan([scenario(tmp_path, ttft=190)], world(catalogs, l4="0.40", l40s="1.50"), [before]))
+    """One L4 is predicted to keep a TTFT of 210 ms, and simulated requests wait longer: nothing is saved by moving."""
+    found = only(replan([scenario(tmp_path, ttft=210)], world(catalogs, l4="0.40", l40s="1.50"), [before]))
     assert (found.advice, found.stay_usd, found.after_usd) == ("must_move", None, Decimal("584.00"))
     assert found.saves_usd_per_month is None
 
