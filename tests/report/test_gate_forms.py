@@ -33,7 +33,7 @@ def report(catalogs: Catalogs, tmp_path_factory: pytest.TempPathFactory) -> Gate
     folder = tmp_path_factory.mktemp("gate")
     small = world(catalogs, l4="0.50", l40s="1.50")
     before = [baseline(scenario(folder, name, rate), small) for name, rate in (("one", 2), ("two", 2))]
-    files = [scenario(folder, "one", 30), scenario(folder, "two", 2)]
+    files = [scenario(folder, "one", 26), scenario(folder, "two", 2)]
     dearer = world(catalogs, l4="0.55", l40s="1.50")
     limits = GateLimits(
         max_monthly_usd=Decimal(500), max_increase_percent=Decimal(1), warn_only=("max_increase_percent",)
