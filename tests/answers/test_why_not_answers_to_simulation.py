@@ -44,12 +44,12 @@ LATE = question(["l4", "h100-sxm"], 1, {"ttft_ms": 500, "tpot_ms": {"p95": 40}})
 
 @pytest.fixture(scope="module")
 def dearer(two: Catalogs) -> WhyNot:
-    return why_not(question(["l40s", "h100-sxm"], 37, TIGHT), two, Choice(gpu="l40s"))
+    return why_not(question(["l40s", "h100-sxm"], 40, TIGHT), two, Choice(gpu="l40s"))
 
 
 def test_a_choice_costs_what_its_plan_costs_that_keeps_its_promises(dearer: WhyNot, two: Catalogs) -> None:
-    """By formulas it cost 4,336.20 USD a month, for which it breaks one."""
-    alone = confirmed_answer(Inquiry.of(question(["l40s"], 37, TIGHT), two))
+    """By formulas it costs 5,058.90 USD a month, for which it breaks one."""
+    alone = confirmed_answer(Inquiry.of(question(["l40s"], 40, TIGHT), two))
     assert dearer.verdict == "dearer"
     assert dearer.monthly_cost_usd == read_back(alone).monthly_cost_usd
     (entry,) = (each for each in dearer.entries if each.way == "alone")
@@ -116,7 +116,7 @@ def test_ways_out_whose_plans_break_a_promise_are_said_to_be_none(
 def test_a_choice_whose_every_plan_breaks_a_promise_has_none(two: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is loosened for it is that promise."""
     monkeypatch.setattr(until_it_holds, "MOST_ROUNDS", 0)
-    answer = why_not(question(["l40s", "h100-sxm"], 37, TIGHT), two, Choice(gpu="l40s"))
+    answer = why_not(question(["l40s", "h100-sxm"], 40, TIGHT), two, Choice(gpu="l40s"))
     assert (answer.verdict, answer.monthly_cost_usd) == ("fails", None)
     assert "breaks workloads[chat].slo." in answer.summary
     assert {change.field.partition(".slo.")[0] for way in answer.relaxations for change in way.changes} == {
