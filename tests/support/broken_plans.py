@@ -461,7 +461,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
             "GPUs by deployment [1], shown [2]",
         ),
         "another release": Broken(
-            "chat-8b", lambda c: first_deployment(c, engine_version="0.1.0"), "chat on rtx6000ada assumes vllm "
+            "chat-8b", lambda c: first_deployment(c, engine_version="0.1.0"), "chat on rtx6000ada assumes tensorrt-llm "
         ),
         "a worst benchmark said to be unknown": Broken(
             "chat-8b", lambda c: first_deployment(c, quality_worst=None), "of the score: "
@@ -469,7 +469,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         "more sequences than the release starts with": Broken(
             "chat-8b",
             lambda c: first_deployment(c, engine_starts_with=starting_with(c, max_num_seqs=4096)),
-            "256 sequences, ",
+            "2048 sequences, ",
         ),
         "another kind of seller shown": Broken(
             "chat-8b", lambda c: priced_by(c, seller="owned"), "is a seller of the kind "
