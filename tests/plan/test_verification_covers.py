@@ -152,7 +152,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ),
     ("offers", "workloads[].speculation"): Break("chat-8b", (), {"workloads[].speculation": KEEPS_ALL}),
     ("offers", "workloads[].alternatives[].speculation"): Break(
-        "chat-8b", (), {"workloads[].alternatives": [{"model": "llama-3.2-3b", "quality": 1, "speculation": KEEPS_ALL}]}
+        "chat-8b", (), {"workloads[].alternatives": [{"model": "llama-3.2-1b", "quality": 1, "speculation": KEEPS_ALL}]}
     ),
     ("service_levels", "workloads[].cached_input_share"): Break("chat-8b", 0, {"workloads[].cached_input_share": 0.5}),
     ("service_levels", "workloads[].slo.ttft_ms"): Break("chat-8b", {"p95": 1.0}),
