@@ -135,8 +135,8 @@ def test_every_alias_leads_to_a_gpu_or_a_provider_of_the_catalog(catalogs: Catal
     for alias in catalogs.offer_aliases:
         if alias.subject == "gpu":
             assert alias.id in catalogs.gpus
-        elif alias.subject in ("provider", "company"):
-            assert alias.subject == "company" or names.provider(alias.name) == alias.id
+        elif alias.subject == "provider":
+            assert names.provider(alias.name) == alias.id
             assert alias.id in names.provider_kinds
         elif alias.subject == "company":
             assert alias.id in names.provider_kinds
