@@ -58,7 +58,7 @@ def test_no_other_number_of_hours_costs_less(few: Catalogs) -> None:
 
 def test_each_point_of_a_frontier_is_worked_on_in_its_own_hours(few: Catalogs) -> None:
     """All points kept the hours of the scenario's own confidence, and were called optimal in them."""
-    asked = batch(requests=220_000)
+    asked = batch(requests=205_000)
     # where in between the plan changes is not looked for any more
     found = frontier(asked, few, [Sweep("confidence", 0.5, 0.95, 2)], work_limit=5_000)
     for point in found.points:
@@ -110,7 +110,7 @@ def two_batches() -> Scenario:
     own = [
         CHAT
         | {"name": name, "requests_per_second": None, "slo": {}, "input_tokens": 1500, "output_tokens": 300}
-        | {"deadline": {"requests": 720_000, "start": "22:00", "by": "00:00"}}
+        | {"deadline": {"requests": 640_000, "start": "22:00", "by": "00:00"}}
         for name in ("one", "two")
     ]
     only = {"gpus": {"allow": ["h200-sxm"]}, "providers": {"allow": ["aws"]}, "engines": ["vllm"]}
