@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.scenarios import with_policy
+from support.scenarios import with_policy, with_workload
 
 from optimizer import load_scenario, optimize
 from optimizer.answers.compare.types import Compared, Comparison
@@ -33,7 +33,8 @@ QUESTIONS = Path(__file__).parents[2] / "benchmarks" / "questions"
 @pytest.fixture(scope="module")
 def asked() -> Scenario:
     """An assistant of the working day, whose cheapest plan is a patchwork that takes long to prove."""
-    return load_scenario(QUESTIONS / "09-day-and-night.yaml")
+    slo = {"ttft_ms": {"p95": 1500}, "tpot_ms": {"mean": 70}}  # at 50 simulated requests break the first plan
+    return with_workload(load_scenario(QUESTIONS / "09-day-and-night.yaml"), slo=slo)
 
 
 @pytest.fixture(scope="module")
