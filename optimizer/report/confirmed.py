@@ -6,7 +6,7 @@ from optimizer.plan.record.simulation import MeasuredLimit, SimulatedClass, Simu
 from optimizer.plan.simulate.judging import promises, room
 
 METRICS = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
-REPLAYED = "drawn as the trace has them: simulate --trace FILE sends them as recorded"
+DRAWN = "drawn as the trace has them: simulate --trace FILE sends them as recorded"
 
 
 def confirmed_line(found: Simulation | None) -> str:
@@ -32,14 +32,19 @@ def confirmed_in_short(found: Simulation | None) -> str:
     told = [f"{broken} broken"] * bool(broken) + [f"{undecided} undecided"] * bool(undecided)
     verdict = f"of {len(verdicts)} promises {', '.join(told)}" if told else "all promises hold"
     again = ", after planning again where one broke" if any(not item.left_no_plan for item in found.rounds) else ""
-    recorded = f", {REPLAYED}" if found.from_trace else ""
-    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{source}){again}{recorded}"
+    drawn = f", {DRAWN}" if _drawn(found) else ""
+    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{source}){again}{drawn}"
 
 
 def _source(found: Simulation) -> str:
     """Where it comes from how requests arrive, of the workloads whose scenario does not say it."""
-    sources = (("assumed", found.assumed), ("read from the trace", found.from_trace))
+    sources = (("assumed", found.assumed), ("read from the trace", _drawn(found)))
     return ", ".join(words for words, workloads in sources if workloads)
+
+
+def _drawn(found: Simulation) -> list[str]:
+    """Workloads whose trace says how requests arrive, and which were not sent as they were recorded."""
+    return sorted(set(found.from_trace) - set(found.recorded))
 
 
 def _rounds(found: Simulation) -> Iterator[str]:

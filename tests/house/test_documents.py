@@ -8,7 +8,7 @@ from support.golden import Golden
 from support.paths import ROOT
 
 from optimizer.base.model import Strict
-from optimizer.inputs.scenario import scenario
+from optimizer.inputs.scenario import recorded, scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.report.schemas import SCHEMAS, schema
 
@@ -26,6 +26,7 @@ RECORDS = [
         "Workload",
         "AlternativeModel",
         "ArrivalProcess",
+        "RecordedRequests",
         "Slo",
         "Latency",
         "RequestClass",
@@ -58,7 +59,7 @@ def test_published_schemas_are_those_of_the_code(name: str, golden: Golden) -> N
 def test_every_scenario_field_is_described_with_its_default(record: str) -> None:
     page = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
     section = page.split(f"\n## {record}\n", maxsplit=1)[1].split("\n## ", maxsplit=1)[0]
-    model: type[Strict] = getattr(scenario, record)
+    model: type[Strict] = getattr(recorded if record == "RecordedRequests" else scenario, record)
     told = dict(FIELD.findall(section))
     assert list(told) == list(model.model_fields)
     for name, field in model.model_fields.items():

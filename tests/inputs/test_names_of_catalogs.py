@@ -23,6 +23,7 @@ NO_NAMES: Final = {
     "description": "for people",
     "stated_as": "for people",
     "read_from": "for people",
+    "requests": "of a trace, one by one",
     "trace": "a file",
     "profile": "a file",
     "from_plan": "a file",

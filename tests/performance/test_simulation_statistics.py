@@ -46,6 +46,18 @@ def test_a_share_among_requests_that_are_alike_is_bounded_as_by_fewer() -> None:
     assert tenfold.high - tenfold.low == pytest.approx(once.high - once.low, rel=0.3)
 
 
+def test_of_a_record_each_request_counts_as_one() -> None:
+    """Bursts of ten that wait alike are no luck there: the interval is that of as many requests by themselves."""
+    wait_s = np.repeat(np.random.default_rng(4).exponential(1.0, 500), 10)
+    others = np.random.default_rng(5).permutation(wait_s)
+    of_record, apart = quantile(wait_s, 0.95, 0.95, alike=False), quantile(others, 0.95, 0.95, alike=False)
+    assert (of_record.low, of_record.high) == (apart.low, apart.high)
+    drawn = quantile(wait_s, 0.95, 0.95)
+    assert drawn.low < of_record.low <= of_record.high < drawn.high
+    assert mean(wait_s, 0.95, alike=False).high < mean(wait_s, 0.95).high
+    assert quantile(wait_s[:58], 0.95, 0.9, alike=False).high == np.inf
+
+
 def test_the_mean_of_a_few_normal_values_lies_in_its_interval_as_often_as_promised() -> None:
     """Twenty stretches of two values each: 95 % by Student's t, 93.5 % by the normal distribution."""
     rng = np.random.default_rng(5)

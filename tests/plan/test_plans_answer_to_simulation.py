@@ -465,8 +465,11 @@ def test_a_plan_made_from_a_trace_holds_on_that_trace(catalogs: Catalogs, tmp_pa
     assert simulated(prepared, as_recorded, **LIKE_THE_PLAN).holds is True
     assert simulated(unprepared, as_recorded, **LIKE_THE_PLAN).holds is False
     confirming = simulated(prepared, None, **LIKE_THE_PLAN)
-    assert (confirming.assumed, confirming.from_trace) == ((), ("chat",))
-    assert "simulate --trace FILE sends them as recorded" in confirmed_in_short(confirming)
+    assert (confirming.assumed, confirming.from_trace, confirming.recorded) == ((), ("chat",), ("chat",))
+    assert "as recorded" in confirmed_in_short(confirming)
+    assert simulated(unprepared, None, **LIKE_THE_PLAN).holds is True
+    assert simulated(Claim(scenario, catalogs, unprepared.fleet), None, **LIKE_THE_PLAN).holds is False
+    assert "arrivals as recorded (2,400 requests), to formulas gamma" in optimize(scenario, catalogs).asked[0]
 
 
 @pytest.mark.parametrize("arrivals", [{}, {"process": "poisson", "cv2": 4}, {"cv2": 0}, {"process": "gamma"}])

@@ -18,6 +18,7 @@ from optimizer.inputs.scenario.fields import (
     Rate,
     Tokens,
 )
+from optimizer.inputs.scenario.recorded import RecordedRequests
 
 DAYS_PER_WEEK: Final = 7
 SHARE_TOLERANCE: Final = 1e-6
@@ -175,6 +176,9 @@ class ArrivalProcess(Strict):
     """Squared variation of the gaps between requests, 1 for Poisson, more for bursts."""
     read_from: str | None = None
     """Of what in the trace it was read, for people; written when the scenario is loaded."""
+    recorded: RecordedRequests | None = None
+    """The requests themselves, that plans are simulated with; formulas know their variation. Written when the scenario
+    is loaded."""
 
     @model_validator(mode="after")
     def _said_once(self) -> Self:

@@ -18,6 +18,7 @@ from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess
 from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
 from optimizer.inputs.scenario.prompt_blocks import PromptBlocks, prompt_blocks
+from optimizer.inputs.scenario.recorded import KeptRequests, recorded_requests
 from optimizer.inputs.scenario.scenario import RequestClass
 from optimizer.inputs.scenario.trace_arrivals import critical_scale_s, squared_variation, step_of_times_s
 from optimizer.inputs.scenario.trace_lengths import class_of_lengths
@@ -39,12 +40,12 @@ class TraceDemand:
         requests_per_second: In its busiest minute.
         requests: Its requests as one class, of mean lengths and with how these vary, so that limits are those of all of
             them.
-        arrived_s: (N,) seconds from the first request, rising.
+        kept: All of them, in time order.
     """
 
     requests_per_second: float
     requests: RequestClass
-    arrived_s: Floats
+    kept: KeptRequests
 
     def arrivals(self, limit_s: float, most_utilization: float) -> ArrivalProcess:
         """How unevenly its requests arrive, as far as it decides whether a wait passes a limit.
@@ -56,18 +57,21 @@ class TraceDemand:
         Raises:
             ValueError: more unevenly than a scenario may say.
         """
-        seconds = _whole_seconds(self.arrived_s[-1])
+        arrived_s = self.kept.arrived_s
+        seconds = _whole_seconds(arrived_s[-1])
         window_s = min(PEAK_WINDOW_S, seconds)
-        mean_per_s = len(self.arrived_s) / seconds
+        mean_per_s = len(arrived_s) / seconds
         critical_s = critical_scale_s(limit_s, mean_per_s, self.requests_per_second, most_utilization)
         scale_s = min(critical_s, window_s / 2)
-        cv2 = round(squared_variation(self.arrived_s, scale_s, window_s), 2)
-        step_s = step_of_times_s(self.arrived_s)
+        cv2 = round(squared_variation(arrived_s, scale_s, window_s), 2)
+        step_s = step_of_times_s(arrived_s)
         rounded = f"; its times are rounded to {figure(step_s)} s, which counts as bursts" if step_s else ""
         read_from = f"counts of the trace over up to {figure(scale_s)} s{rounded}"
+        mean_tokens = self.requests.input_tokens, self.requests.output_tokens
+        recorded = recorded_requests(self.requests_per_second, mean_tokens, self.kept)
         if cv2 == POISSON_CV2:
-            return ArrivalProcess(process="poisson", read_from=read_from)
-        return ArrivalProcess(cv2=cv2, read_from=read_from)
+            return ArrivalProcess(process="poisson", read_from=read_from, recorded=recorded)
+        return ArrivalProcess(cv2=cv2, read_from=read_from, recorded=recorded)
 
 
 def demand_of_trace(path: Path) -> TraceDemand:
@@ -76,12 +80,23 @@ def demand_of_trace(path: Path) -> TraceDemand:
     Raises:
         InputError: file or columns missing, rows that are not numbers, an empty trace.
     """
-    frame = _trace(path)
+    frame = _in_order(_trace(path))
     arrived_s = frame["arrived_at_s"]
     busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
     rate = float(busiest) / min(PEAK_WINDOW_S, _whole_seconds(arrived_s.max()))
     prompt, answer = (frame[name].to_numpy(np.float64) for name in LENGTHS)
-    return TraceDemand(rate, class_of_lengths(prompt, answer), np.sort(arrived_s.to_numpy(np.float64)))
+    return TraceDemand(rate, class_of_lengths(prompt, answer), _requests(frame))
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """The requests by when they came; those of one moment as they were written."""
+    return frame.sort_values("arrived_at_s", kind="stable")
+
+
+def _requests(frame: pd.DataFrame) -> KeptRequests:
+    """Times and whole tokens."""
+    prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
+    return KeptRequests(frame["arrived_at_s"].to_numpy(np.float64), prompt, answer)
 
 
 def _whole_seconds(last_s: float) -> float:
@@ -105,12 +120,12 @@ def requests_of_trace(path: Path) -> TraceRequests:
     Raises:
         InputError: as `demand_of_trace`, blocks of prompts that do not hold them, or all of them came at once.
     """
-    frame = _trace(path).sort_values("arrived_at_s", kind="stable")
-    prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
+    frame = _in_order(_trace(path))
+    requests = _requests(frame)
     blocks = None
     if BLOCKS in frame.columns:
         try:
-            blocks = prompt_blocks(frame[BLOCKS].tolist(), prompt)
+            blocks = prompt_blocks(frame[BLOCKS].tolist(), requests.input_tokens)
         except ValueError as error:
             raise file_error(
                 path, str(error), field=BLOCKS, hint="one for each block, which names its tokens and all before them"
@@ -119,7 +134,7 @@ def requests_of_trace(path: Path) -> TraceRequests:
         problem = "the trace spans no time: all of its requests come at one moment"
         hint = "give requests of two moments at least, or how they arrive with --arrivals"
         raise file_error(path, problem, field="arrived_at_s", hint=hint)
-    return TraceRequests(frame["arrived_at_s"].to_numpy(np.float64), prompt, answer, blocks)
+    return TraceRequests(*requests, blocks)
 
 
 def _trace(path: Path) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """What a sample says of all requests: shares and percentiles with binomial intervals, as wide as neighbours are alike.
 
 Who waits behind the same burst waits alike, so a sample says as much as fewer requests that know nothing of each other.
+Of a record the bursts themselves are given: `alike` is then False, and each request counts as one.
 """
 
 import math
@@ -31,11 +32,11 @@ class Bounded:
     high: float
 
 
-def share_within(within: Flags, likely: float) -> Bounded:
+def share_within(within: Flags, likely: float, *, alike: bool = True) -> Bounded:
     """The share of requests, in the order of arrival, for which something holds."""
     if not len(within):
         return share_of(0, 0, likely)
-    share, count = float(np.mean(within)), _independent(within)
+    share, count = float(np.mean(within)), _independent(within) if alike else len(within)
     bounds = share_of(round(share * count), count, likely)
     return Bounded(share, min(bounds.low, share), max(bounds.high, share))
 
@@ -69,19 +70,20 @@ def share_of(kept: int, count: int, likely: float) -> Bounded:
     return Bounded(kept / count, low, high)
 
 
-def quantile(values: Floats, level: float, likely: float) -> Bounded:
+def quantile(values: Floats, level: float, likely: float, *, alike: bool = True) -> Bounded:
     """A percentile between two order statistics: how many of n values lie below it is binomial.
 
     Args:
         values: (n,) in the order of arrival.
         level: Of the percentile.
         likely: Of the interval.
+        alike: Whether neighbours are so by luck.
     """
     ordered, count = np.sort(values), len(values)
     if not count:
         return Bounded(float("nan"), 0.0, float("inf"))
     own = float(ordered[min(int(np.ceil(level * count)), count) - 1])
-    tail, independent = (1 - likely) / 2, _independent(values <= own)
+    tail, independent = (1 - likely) / 2, _independent(values <= own) if alike else count
     cumulated = np.cumsum(_probabilities(_log_factorials(independent), np.arange(independent + 1))(level))
     # the largest rank that leaves at most `tail` below it, the smallest that leaves at most `tail` above
     first = int(np.searchsorted(cumulated, tail, side="right"))
@@ -93,18 +95,18 @@ def quantile(values: Floats, level: float, likely: float) -> Bounded:
     )
 
 
-def mean(values: Floats, likely: float) -> Bounded:
+def mean(values: Floats, likely: float, *, alike: bool = True) -> Bounded:
     """A mean with its standard errors to both sides, from stretches of the sample in the order of arrival.
 
-    Waits of neighbours resemble each other, so the stretches' means are what is independent.
+    Waits of neighbours resemble each other, so the stretches' means are what is independent; without luck in it, each.
     """
     if not len(values):
         return Bounded(float("nan"), 0.0, float("inf"))
     own = float(np.mean(values))
     if len(values) < FEWEST_BOUNDED or not np.isfinite(own):
         return Bounded(own, 0.0, float("inf"))
-    means = [float(np.mean(part)) for part in np.array_split(values, STRETCHES)]
-    error = student(likely, STRETCHES - 1) * float(np.std(means, ddof=1)) / math.sqrt(STRETCHES)
+    means = [float(np.mean(part)) for part in np.array_split(values, STRETCHES)] if alike else values
+    error = student(likely, len(means) - 1) * float(np.std(means, ddof=1)) / math.sqrt(len(means))
     return Bounded(own, own - error, own + error)
 
 

@@ -30,7 +30,9 @@ def _workload(workload: Workload) -> Iterator[str]:
     if workload.arrivals is not None:
         read_from = workload.arrivals.read_from
         source = f" (read from {read_from})" if read_from else ""
-        yield f"arrivals {arrivals_in_words(workload.arrival_cv2)}{source}"
+        kept = workload.arrivals.recorded
+        sent = "" if kept is None else f"as recorded ({len(kept.kept().arrived_s):,} requests), to formulas "
+        yield f"arrivals {sent}{arrivals_in_words(workload.arrival_cv2)}{source}"
     if workload.lora_adapters is not None:
         yield "one LoRA adapter, merged into the weights"
     if workload.cached_input_share:

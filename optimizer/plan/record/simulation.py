@@ -192,6 +192,8 @@ class Simulation(Strict):
     """Workloads of which the scenario does not say how requests arrive, taken to know nothing of each other."""
     from_trace: tuple[str, ...] = ()
     """Workloads of which it was read from a trace how unevenly requests arrive."""
+    recorded: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """Of these, those whose requests were sent as they were recorded; of others they were drawn."""
     days: int | None = None
     """Of the scenario's week, hour by hour; None for the hours in which replicas have most to do."""
     seeds: int

@@ -89,14 +89,14 @@ def met_by(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> S
     )
 
 
-def judged(service: ServedWorkload, sample: ServedRequests) -> Iterator[SimulatedClass]:
-    """Each class of the workload against its limits."""
+def judged(service: ServedWorkload, sample: ServedRequests, *, of_record: bool = False) -> Iterator[SimulatedClass]:
+    """Each class of the workload against its limits, as `limits_of`."""
     for number, name in enumerate(service.names):
         mine = sample.of(sample.request_class == number)
         if not len(mine.request_class):
             continue
         within = within_all(service.workload, mine)
-        share = share_within(within, LIKELY)
+        share = share_within(within, LIKELY, alike=not of_record)
         yield SimulatedClass.model_validate(
             {
                 "workload": service.workload.name,
@@ -105,7 +105,7 @@ def judged(service: ServedWorkload, sample: ServedRequests) -> Iterator[Simulate
                 "share_within_limits": share.value,
                 "interval": (share.low, share.high),
                 **{metric: _statistics(values) for metric, values in mine.latency_ms.items()},
-                "limits": list(limits_of(service.workload, mine)),
+                "limits": list(limits_of(service.workload, mine, of_record=of_record)),
                 "prefix_cache": None if mine.prompts is None else mine.prompts.share(service.workload),
             }
         )
@@ -172,9 +172,19 @@ def within_all(workload: Workload, sample: ServedRequests) -> Flags:
     return kept
 
 
-def limits_of(workload: Workload, sample: ServedRequests, likely: float = LIKELY) -> Iterator[MeasuredLimit]:
+def limits_of(
+    workload: Workload, sample: ServedRequests, likely: float = LIKELY, *, of_record: bool = False
+) -> Iterator[MeasuredLimit]:
+    """Each promise with what was measured of it.
+
+    Args:
+        workload: Whose.
+        sample: The requests.
+        likely: Of the interval.
+        of_record: Whether the promise is of these requests: that those of a burst wait alike is then no luck.
+    """
     for metric, statistic, limit_ms in asked_limits(workload):
-        found = _measured(sample.latency_ms[metric], statistic, likely)
+        found = _measured(sample.latency_ms[metric], statistic, likely, alike=not of_record)
         yield MeasuredLimit(
             metric=metric,
             statistic=statistic,
@@ -186,8 +196,10 @@ def limits_of(workload: Workload, sample: ServedRequests, likely: float = LIKELY
         )
 
 
-def _measured(values: Floats, statistic: str, likely: float) -> Bounded:
-    return mean(values, likely) if statistic == MEAN else quantile(values, QUANTILES[statistic], likely)
+def _measured(values: Floats, statistic: str, likely: float, *, alike: bool) -> Bounded:
+    if statistic == MEAN:
+        return mean(values, likely, alike=alike)
+    return quantile(values, QUANTILES[statistic], likely, alike=alike)
 
 
 def _verdict(found: Bounded, limit_ms: float) -> Verdict:

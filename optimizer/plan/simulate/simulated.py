@@ -9,7 +9,7 @@ import numpy as np
 
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario, Workload
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.dealing import KNOWING, Dealing
@@ -70,7 +70,7 @@ def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Si
     claim, level = Claim(scenario, catalogs, fleet), scenario.policy.confidence
     few, many = CONFIRMING_REQUESTS
     found = simulated(claim, None, confidence=level, requests=few, seeds=1)
-    if found.holds is None:
+    if found.holds is None and any(Arrivals.as_asked(each).may_go_on for each in services(claim, level)):
         found = simulated(claim, None, confidence=level, requests=many, seeds=1)
     return found
 
@@ -121,13 +121,15 @@ def simulated(
     scaled = [each.scaled for each in served if each.scaled is not None]
     classes = [item for each in served for item in _judged(each, warm_up, days)]
     as_asked = [each.service.workload for each in served if arrivals is None]
-    words = _in_words(as_asked) if arrivals is None else arrivals.words
+    asked = {each.service.workload.name: Arrivals.as_asked(each.service) for each in served if arrivals is None}
+    words = _in_words(asked) if arrivals is None else arrivals.words
     several = any(len(each.service.servers) > 1 or each.service.servers[0].replicas > 1 for each in served)
     return Simulation(
         requests=sum(len(outcome.request) for each in served for _, outcome in each.runs),
         arrivals=words + (ROUTED[dealing] if several else ""),
         assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
         from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
+        recorded=tuple(sorted(name for name, each in asked.items() if each.kept is not None)),
         days=days,
         seeds=seeds,
         confidence=confidence,
@@ -144,7 +146,7 @@ def simulated(
 def _judged(served: "_Served", warm_up: float, days: int | None) -> Iterator[SimulatedClass]:
     """A workload's classes against their limits, over days in each hour."""
     counted = served.counted(warm_up)
-    found = judged(served.service, counted)
+    found = judged(served.service, counted, of_record=served.of_record)
     return found if days is None else held_by_hour(served.service, counted, found)
 
 
@@ -185,6 +187,7 @@ class _Served:
     Attributes:
         service: The workload.
         runs: One a seed.
+        of_record: Whether its requests are those of a record, all of which are there.
         lost: What it lost.
         lost_from_s: From when on, after the first request.
         scaled: Where a scaler has replicas there: what it asked for, beside the plan's own hours.
@@ -192,6 +195,7 @@ class _Served:
 
     service: ServedWorkload
     runs: Sequence[tuple[Stream, Outcome]]
+    of_record: bool = False
     lost: Lost | None = None
     lost_from_s: float = 0.0
     scaled: ScaledWeek | None = None
@@ -225,7 +229,7 @@ def _by_arrivals(
     """Every workload that replicas serve, at its busiest."""
     for each in services(claim, confidence):
         service = replace(each, router=router)
-        coming = arrivals or Arrivals(service.cv2)
+        coming = arrivals or Arrivals.as_asked(service)
         fleet, count = _simulated_part(service, coming, requests)
         lost = None if loss is None else lost_of(claim, fleet, loss)
         half_s = coming.expected_s(fleet, count) / 2
@@ -233,7 +237,7 @@ def _by_arrivals(
             count = requests_through(lost, fleet.rate_per_s, count)
         losing = None if lost is None else (lost, half_s)
         runs = [_run(fleet, coming, count, seed, losing) for seed in luck]
-        yield _Served(service, runs, None if loss is None else lost_of(claim, service, loss), half_s)
+        yield _Served(service, runs, coming.is_record, None if loss is None else lost_of(claim, service, loss), half_s)
 
 
 def _by_hours(
@@ -255,20 +259,22 @@ def holds_alone(service: ServedWorkload, names: Container[PromiseName]) -> bool:
     """Whether a workload's replicas keep those promises without doubt; many requests say it where few do not decide."""
     few, many = TRIED_REQUESTS
     found = of_these_alone(_judged_alone(service, few), names)
-    return without_doubt(of_these_alone(_judged_alone(service, many), names) if all_hold(found) is None else found)
+    if all_hold(found) is None and Arrivals.as_asked(service).may_go_on:
+        found = of_these_alone(_judged_alone(service, many), names)
+    return without_doubt(found)
 
 
 def _judged_alone(service: ServedWorkload, requests: int) -> list[SimulatedClass]:
     """What so many requests meet at a workload's replicas."""
-    coming = Arrivals(service.cv2)
+    coming = Arrivals.as_asked(service)
     fleet, count = _simulated_part(service, coming, requests)
     runs = [_run(fleet, coming, count, seed=0)]
-    return list(judged(service, met_by(service, runs).after(WARM_UP)))
+    return list(judged(service, met_by(service, runs).after(WARM_UP), of_record=coming.is_record))
 
 
-def _in_words(workloads: Sequence[Workload]) -> str:
+def _in_words(asked: Mapping[str, Arrivals]) -> str:
     """How requests arrive, by workload where they differ."""
-    words = {workload.name: Arrivals(workload.arrival_cv2).words for workload in workloads}
+    words = {name: each.words for name, each in asked.items()}
     several = len(set(words.values())) > 1
     return ", ".join(f"{name} {each}" for name, each in words.items()) if several else next(iter(words.values()), "")
 

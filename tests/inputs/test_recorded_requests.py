@@ -1,0 +1,85 @@
+"""The requests of a trace stay in the scenario, those that come fastest, and are read again as they were."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from optimizer import load_scenario
+from optimizer.inputs.scenario.recorded import MOST_REQUESTS, KeptRequests, RecordedRequests, recorded_requests
+from optimizer.inputs.scenario.scenario import Scenario
+
+
+def requests_at(arrived_s: np.ndarray) -> KeptRequests:
+    """Requests that can be told apart by their prompts."""
+    number = np.arange(len(arrived_s))
+    return KeptRequests(arrived_s, number + 1, np.full(len(number), 7))
+
+
+def text(requests: str) -> RecordedRequests:
+    return RecordedRequests(peak_requests_per_second=1.0, input_tokens=10, output_tokens=5, requests=requests)
+
+
+def test_a_text_is_gaps_and_lengths() -> None:
+    kept = text("0/10/5 1500/20/6 0/1/1").kept()
+    assert kept.arrived_s.tolist() == [0.0, 1.5, 1.5]
+    assert kept.input_tokens.tolist() == [10, 20, 1]
+    assert kept.output_tokens.tolist() == [5, 6, 1]
+
+
+def test_rounding_to_milliseconds_does_not_add_up() -> None:
+    arrived_s = np.cumsum(np.full(5000, 0.0014))
+    found = recorded_requests(1.0, (10, 7), requests_at(arrived_s))
+    assert found is not None
+    assert np.abs(found.kept().arrived_s - (arrived_s - arrived_s[0])).max() <= 0.0005 + 1e-9
+
+
+def test_of_a_long_trace_the_fastest_stretch_is_kept() -> None:
+    """Ten times as fast in the middle, where just as many requests come as are kept."""
+    slow = np.full(4000, 1.0)
+    gaps = np.concatenate([slow, np.full(MOST_REQUESTS, 0.1), slow])
+    found = recorded_requests(10.0, (10, 7), requests_at(np.cumsum(gaps)))
+    assert found is not None
+    kept = found.kept()
+    assert len(kept.arrived_s) == MOST_REQUESTS
+    assert kept.input_tokens[0] == 4000
+    assert kept.arrived_s[-1] == pytest.approx((MOST_REQUESTS - 1) * 0.1)
+
+
+def test_requests_of_one_moment_are_no_record() -> None:
+    assert recorded_requests(1.0, (10, 7), requests_at(np.zeros(30))) is None
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        "",
+        "0/1/1",
+        "0/1/1 0/1/1",
+        "0/1/1 5/0/1",
+        "0/1/1 5/1/99999999",
+        "0/1 5/1",
+        "0/1/1  5/1/1",
+        "a/b/c",
+        "-1/2/3 4/5/6",
+    ],
+)
+def test_other_texts_are_refused(requests: str) -> None:
+    with pytest.raises(ValueError, match="requests"):
+        text(requests)
+
+
+def test_a_scenario_keeps_its_record_wherever_it_is_written(tmp_path: Path) -> None:
+    rows = "".join(f"{each:.3f},{100 + n},10\n" for n, each in enumerate(np.arange(50) * 0.5))
+    (tmp_path / "t.csv").write_text("arrived_at_s,input_tokens,output_tokens\n" + rows)
+    asked = {"name": "chat", "model": "llama-3.1-8b", "trace": "t.csv", "slo": {"ttft_ms": 500}}
+    (tmp_path / "s.json").write_text(json.dumps({"name": "s", "workloads": [asked]}))
+    scenario = load_scenario(tmp_path / "s.json")
+    again = Scenario.model_validate(scenario.model_dump(mode="json", exclude_defaults=True))
+    (own,), (other,) = scenario.workloads, again.workloads
+    assert own.arrivals is not None
+    assert own.arrivals.recorded is not None
+    assert own.arrivals == other.arrivals
+    assert own.arrivals.recorded.kept().input_tokens.tolist() == [100 + n for n in range(50)]
+    assert own.arrivals.recorded.input_tokens == own.classes()[0].input_tokens
