@@ -234,6 +234,12 @@ def test_a_scenario_that_was_never_loaded_says_what_was_not_read(
     assert said[0].startswith(f"scenario: workloads[{chat.workloads[0].name}].{field}: ")
 
 
+def test_a_name_in_place_of_a_scenario_is_told_how_to_read_it(catalogs: Catalogs) -> None:
+    for asked in (optimize, optimizer.risk, optimizer.page):
+        with pytest.raises(TypeError, match="expected a Scenario, not 'chat-8b': load_scenario reads one"):
+            asked("chat-8b", catalogs)  # type: ignore[arg-type]
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_a_users_script_is_typed_through(tmp_path: Path) -> None:
     assert (PACKAGE / "py.typed").is_file()

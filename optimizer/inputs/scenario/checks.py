@@ -18,7 +18,13 @@ STATED_OTHERWISE: Final = ("users", "tokens_per_day", "deadline")
 
 
 def check_scenario(scenario: Scenario, catalogs: Catalogs) -> tuple[Finding, ...]:
-    """Every reference of the scenario that the catalogs can't answer, and every prompt that no model can hold."""
+    """Every reference of the scenario that the catalogs can't answer, and every prompt that no model can hold.
+
+    Raises:
+        TypeError: a name or a file in place of a scenario, as notebooks have it that no type checker sees.
+    """
+    if not isinstance(scenario, Scenario):
+        raise TypeError(f"expected a Scenario, not {scenario!r}: load_scenario reads one by its name or its file")
     names = unknown_names(Document("scenario", scenario.model_dump(), {}), Scenario, catalogs)
     found = [replace(finding, line=0) for finding in names]
     found += (finding for workload in scenario.workloads for finding in _workload(workload, catalogs))
