@@ -37,13 +37,14 @@ from optimizer.answers.planning.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import DEFAULT_MAX_UTILIZATION, Router
+from optimizer.inputs.scenario.recorded import TraceRequests
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import demand_of_trace, requests_of_trace
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
-from optimizer.plan.simulate.arriving import Arrivals, Recorded
+from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.judging import promises
 from optimizer.plan.simulate.simulated import simulated
 from optimizer.plan.verify.claim import Claim
@@ -115,7 +116,7 @@ def question(model: str, gpu: str, kind: str, cv2: float, router: Router) -> Sce
     return on_one_gpu(gpu, {"name": kind, "model": model} | asked | LENGTHS[kind], router)
 
 
-def recorded(path: Path, slo: dict[str, int]) -> tuple[dict[str, Any], Recorded]:
+def recorded(path: Path, slo: dict[str, int]) -> tuple[dict[str, Any], TraceRequests]:
     """Recorded requests as a workload is asked, and one by one."""
     with TemporaryDirectory() as folder:
         written = Path(folder) / "trace.csv"
@@ -130,7 +131,7 @@ def recorded(path: Path, slo: dict[str, int]) -> tuple[dict[str, Any], Recorded]
             "arrivals": arrivals.model_dump(exclude_none=True),
             "slo": slo,
         }
-        return asked, Recorded(*requests_of_trace(written))
+        return asked, requests_of_trace(written)
 
 
 def requests_of_azure(path: Path) -> pd.DataFrame:

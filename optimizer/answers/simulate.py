@@ -12,14 +12,14 @@ from optimizer.base.figures import exactly
 from optimizer.base.files import read_json
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.terms import Terms
-from optimizer.inputs.scenario.demand import DAYS_PER_WEEK
+from optimizer.inputs.scenario.demand import DAYS_PER_WEEK, RequestLengths
 from optimizer.inputs.scenario.profile_lengths import lengths_of_profile
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.performance.simulation.dealing import Dealing
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
-from optimizer.plan.simulate.arriving import Arrivals, Recorded
+from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.losing import SimulatedLoss
 from optimizer.plan.simulate.simulated import simulated
 from optimizer.plan.verify.claim import Claim
@@ -132,7 +132,7 @@ def simulate(
         confidence=level,
         requests=requests,
         seeds=seeds,
-        router=_dealing(by_chance, router, arrivals),
+        router=_dealing(by_chance, router, _knows_prompts(asked, arrivals)),
         parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
         loss=loss,
         autoscale=autoscale,
@@ -140,11 +140,19 @@ def simulate(
     return found.model_copy(update={"lengths": lengths})
 
 
-def _dealing(by_chance: bool, router: Dealing | None, arrivals: Arrivals | None) -> Dealing | None:
+def _knows_prompts(scenario: Scenario, arrivals: Arrivals | None) -> bool:
+    """Whether anything says the blocks of prompts: the trace that is sent, or the one that a workload was read from."""
+    if arrivals is not None:
+        return arrivals.recorded is not None and arrivals.recorded.blocks is not None
+    kept = [workload.arrivals.recorded for workload in scenario.workloads if workload.arrivals is not None]
+    return any(each is not None and each.block_tokens is not None for each in kept)
+
+
+def _dealing(by_chance: bool, router: Dealing | None, knows_prompts: bool) -> Dealing | None:
     """What sends requests to replicas; None for what the policy says."""
     if by_chance and router is not None:
         raise InputError([Finding("--router", 0, "", "--by-chance says another", "give one of the two")])
-    if router == "prefix_aware" and (arrivals is None or arrivals.recorded is None or arrivals.recorded.blocks is None):
+    if router == "prefix_aware" and not knows_prompts:
         problem = "nobody knows what prompts have in common"
         hint = "give a trace that says their blocks: --trace FILE.jsonl with hash_ids"
         raise InputError([Finding("--router", 0, "prefix_aware", problem, hint)])
@@ -160,13 +168,16 @@ def _of_lengths(scenario: Scenario, name: str, catalogs: Catalogs, arrivals: Arr
     if several:
         problem = f"each class of {', '.join(several)} has lengths of its own"
         raise InputError([Finding("--lengths", 0, "", problem, "simulate a trace with --trace FILE")])
-    workloads = tuple(
-        workload.model_copy(
-            update={"request_classes": (workload.classes()[0].model_copy(update={"lengths": lengths}),)}
-        )
-        for workload in scenario.workloads
-    )
+    workloads = tuple(_with_lengths(workload, lengths) for workload in scenario.workloads)
     return scenario.model_copy(update={"workloads": workloads})
+
+
+def _with_lengths(workload: Workload, lengths: tuple[RequestLengths, ...]) -> Workload:
+    """The workload whose requests are drawn with those lengths, whatever was recorded of them."""
+    arrivals = workload.arrivals and workload.arrivals.model_copy(update={"recorded": None})
+    (requests,) = workload.classes()
+    drawn = {"request_classes": (requests.model_copy(update={"lengths": lengths}),), "arrivals": arrivals}
+    return workload.model_copy(update=drawn)
 
 
 def _loss(
@@ -236,7 +247,7 @@ def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
     if text == "trace" or trace is not None:
         if trace is None:
             raise InputError([Finding("--arrivals", 0, "", "trace needs a file", "name it with --trace FILE")])
-        return Arrivals(recorded=Recorded(*requests_of_trace(trace)))
+        return Arrivals(recorded=requests_of_trace(trace))
     if text is None:
         return None
     if text == "poisson":

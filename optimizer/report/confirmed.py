@@ -19,7 +19,7 @@ def confirmed_line(found: Simulation | None) -> str:
     text = f"simulated, {found.requests:,} requests, arrivals {found.arrivals}{source}: {promise(item, tightest)}"
     broken = sum(limit.verdict == "broken" for _, limit in limits) - (tightest.verdict == "broken")
     rest = f"{broken} more broken" if broken else "the others have more to spare"
-    return "; ".join([text, *([rest] if len(limits) > 1 else []), *_rounds(found)])
+    return "; ".join([text, *([rest] if len(limits) > 1 else []), *_prefixes(found), *_rounds(found)])
 
 
 def confirmed_in_short(found: Simulation | None) -> str:
@@ -32,8 +32,9 @@ def confirmed_in_short(found: Simulation | None) -> str:
     told = [f"{broken} broken"] * bool(broken) + [f"{undecided} undecided"] * bool(undecided)
     verdict = f"of {len(verdicts)} promises {', '.join(told)}" if told else "all promises hold"
     again = ", after planning again where one broke" if any(not item.left_no_plan for item in found.rounds) else ""
-    drawn = f", {DRAWN}" if _drawn(found) else ""
-    return f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{source}){again}{drawn}"
+    beside = [*([DRAWN] if _drawn(found) else []), *_prefixes(found)]
+    counted = f"{verdict} in {found.requests:,} simulated requests ({found.arrivals}{source}){again}"
+    return ", ".join([counted, *beside])
 
 
 def _source(found: Simulation) -> str:
@@ -45,6 +46,15 @@ def _source(found: Simulation) -> str:
 def _drawn(found: Simulation) -> list[str]:
     """Workloads whose trace says how requests arrive, and which were not sent as they were recorded."""
     return sorted(set(found.from_trace) - set(found.recorded))
+
+
+def _prefixes(found: Simulation) -> Iterator[str]:
+    """What caches found of prompts that a record knows, by class."""
+    for item in found.classes:
+        if item.prefix_cache is not None:
+            each = item.prefix_cache
+            counted = f"cached_input_share counts on {each.planned_share:.0%}, {each.repeated_share:.0%} repeat"
+            yield f"caches found {each.found_share:.0%} of the prompt tokens of {item.workload} ({counted})"
 
 
 def _rounds(found: Simulation) -> Iterator[str]:

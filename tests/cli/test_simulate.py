@@ -220,3 +220,32 @@ def test_prompts_whose_blocks_a_trace_says_are_found_as_far_as_they_fit(
     ):
         refused = run(monkeypatch, capsys, *aware, *option)
         assert (refused.code, said in " ".join(refused.err.split())) == (2, True), refused.err
+
+
+def test_a_plan_from_a_trace_keeps_its_requests_and_their_prompts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Its caches find what people ask again, in the plan and in its file, which knows the blocks without the trace."""
+    asked_again = [
+        (turn, list(range(100 * person, 100 * person + turn))) for turn in range(1, 5) for person in range(100)
+    ]
+    lines = [
+        {"timestamp": 500 * n, "input_length": 512 * turn, "output_length": 20, "hash_ids": blocks}
+        for n, (turn, blocks) in enumerate(asked_again)
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    asked = {"name": "chat", "model": "llama-3.1-8b", "trace": "t.jsonl", "slo": {"ttft_ms": 800}}
+    only = {"gpus": {"allow": ["l40s"]}, "precisions": ["fp8"], "engines": ["vllm"]}
+    (tmp_path / "s.json").write_text(json.dumps({"name": "traced", "workloads": [asked], "policy": only}))
+    plan = str(tmp_path / "plan.json")
+    assert run(monkeypatch, capsys, "plan", str(tmp_path / "s.json"), "--format", "json", "--output", plan).code == 0
+    (tmp_path / "t.jsonl").unlink()
+    found = json.loads(run(monkeypatch, capsys, "simulate", plan, "--format", "json").out)
+    (of_class,) = found["classes"]
+    assert (found["arrivals"], found["recorded"]) == ("as recorded", ["chat"])
+    assert of_class["prefix_cache"]["found_share"] == pytest.approx(0.6, abs=0.1)
+    assert run(monkeypatch, capsys, "simulate", plan, "--router", "prefix_aware").code == 0
+    profile = ("--lengths", "azure-code-2023", "--format", "json")
+    drawn = json.loads(run(monkeypatch, capsys, "simulate", plan, *profile).out)
+    assert drawn["arrivals"].startswith(("Poisson", "gamma"))
+    assert drawn["lengths"] == "azure-code-2023"

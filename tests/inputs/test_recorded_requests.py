@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 
 from optimizer import load_scenario
-from optimizer.inputs.scenario.recorded import MOST_REQUESTS, KeptRequests, RecordedRequests, recorded_requests
+from optimizer.inputs.scenario.prompt_blocks import prompt_blocks
+from optimizer.inputs.scenario.recorded import MOST_REQUESTS, RecordedRequests, TraceRequests, recorded_requests
 from optimizer.inputs.scenario.scenario import Scenario
 
 
-def requests_at(arrived_s: np.ndarray) -> KeptRequests:
+def requests_at(arrived_s: np.ndarray) -> TraceRequests:
     """Requests that can be told apart by their prompts."""
     number = np.arange(len(arrived_s))
-    return KeptRequests(arrived_s, number + 1, np.full(len(number), 7))
+    return TraceRequests(arrived_s, number + 1, np.full(len(number), 7))
 
 
-def text(requests: str) -> RecordedRequests:
-    return RecordedRequests(peak_requests_per_second=1.0, input_tokens=10, output_tokens=5, requests=requests)
+def text(requests: str, block_tokens: int | None = None) -> RecordedRequests:
+    means = {"peak_requests_per_second": 1.0, "input_tokens": 10, "output_tokens": 5}
+    return RecordedRequests.model_validate(means | {"requests": requests, "block_tokens": block_tokens})
 
 
 def test_a_text_is_gaps_and_lengths() -> None:
@@ -49,6 +51,37 @@ def test_of_a_long_trace_the_fastest_stretch_is_kept() -> None:
 
 def test_requests_of_one_moment_are_no_record() -> None:
     assert recorded_requests(1.0, (10, 7), requests_at(np.zeros(30))) is None
+
+
+def test_prompts_begin_as_they_did() -> None:
+    """Of seven prompts some begin as an earlier one, or as one that begins as another itself."""
+    hashes = [[1, 2, 3], [1, 2, 4, 5], [6], [1, 2, 4, 7], [6, 8], [1, 2, 3], [9, 10]]
+    tokens = np.array([10 * len(each) - 3 for each in hashes])
+    blocks = prompt_blocks(hashes, tokens)
+    asked = TraceRequests(np.arange(7.0), tokens, np.full(7, 5), blocks)
+    found = recorded_requests(1.0, (20, 5), asked)
+    assert found is not None
+    assert [each.split("/")[3:] for each in found.requests.split()] == [
+        [],
+        ["1:2"],
+        [],
+        ["2:3"],
+        ["2:1"],
+        ["5:3"],
+        [],
+    ]
+    kept = found.kept().blocks
+    assert kept is not None
+    assert kept.each() == blocks.each()
+    assert (kept.block_tokens, kept.repeated.tolist()) == (blocks.block_tokens, blocks.repeated.tolist())
+
+
+@pytest.mark.parametrize(
+    "requests", ["0/10/5 5/10/5/2:1", "0/10/5 5/10/5/1:3", "0/30/5 5/10/5/1:3", "0/10/5/0:1 5/10/5"]
+)
+def test_prompts_that_begin_as_none_before_them_are_refused(requests: str) -> None:
+    with pytest.raises(ValueError, match="begins with more blocks than it has"):
+        text(requests, block_tokens=5)
 
 
 @pytest.mark.parametrize(

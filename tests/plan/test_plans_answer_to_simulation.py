@@ -31,7 +31,7 @@ from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
 from optimizer.plan.simulate import held
-from optimizer.plan.simulate.arriving import Arrivals, Recorded
+from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.held import held_rates, lowered_in
 from optimizer.plan.simulate.judging import in_doubt
 from optimizer.plan.simulate.servers import services
@@ -460,7 +460,7 @@ def test_a_plan_made_from_a_trace_holds_on_that_trace(catalogs: Catalogs, tmp_pa
     (workload,) = scenario.workloads
     assert workload.arrival_cv2 == pytest.approx(12, rel=0.15)
     calm = scenario.model_copy(update={"workloads": (workload.model_copy(update={"arrivals": None}),)})
-    as_recorded = Arrivals(recorded=Recorded(*requests_of_trace(tmp_path / "t.csv")))
+    as_recorded = Arrivals(recorded=requests_of_trace(tmp_path / "t.csv"))
     prepared, unprepared = (Claim(each, catalogs, by_formulas(each, catalogs)) for each in (scenario, calm))
     assert simulated(prepared, as_recorded, **LIKE_THE_PLAN).holds is True
     assert simulated(unprepared, as_recorded, **LIKE_THE_PLAN).holds is False

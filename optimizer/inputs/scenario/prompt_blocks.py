@@ -72,6 +72,30 @@ def prompt_blocks(hashes: Sequence[Sequence[object]], input_tokens: Ints) -> Pro
     return PromptBlocks(tokens_of_block(counts, input_tokens), numbers, ends, _repeated(numbers, counts, ends))
 
 
+def chained(block_tokens: int, input_tokens: Ints, begins: Sequence[tuple[int, int]]) -> PromptBlocks:
+    """Numbered blocks of prompts that begin as others before them do.
+
+    Args:
+        block_tokens: Of a block.
+        input_tokens: (N,) of the prompts.
+        begins: Of each how many prompts before it the one came that begins with the same blocks, and how many blocks.
+
+    Raises:
+        ValueError: it begins as one that did not come, or with more blocks than it or that one has.
+    """
+    prompts: list[list[int]] = []
+    count = 0
+    for number, (tokens, (back, same)) in enumerate(zip(input_tokens.tolist(), begins, strict=True)):
+        own, like = -(-tokens // block_tokens), prompts[number - back] if 0 < back <= number else []
+        if same > min(own, len(like)):
+            raise ValueError(f"request {number + 1} begins with more blocks than it has, or than the one that it names")
+        prompts.append([*like[:same], *range(count, count + own - same)])
+        count += own - same
+    counts = np.array([len(each) for each in prompts], dtype=np.int64)
+    numbers, ends = np.array([block for each in prompts for block in each], dtype=np.int64), np.cumsum(counts)
+    return PromptBlocks(block_tokens, numbers, ends, np.array([same for _, same in begins], dtype=np.int64))
+
+
 def tokens_of_block(counts: Ints, input_tokens: Ints) -> int:
     """The size of which so many blocks hold the prompts, the last of each full or not.
 

@@ -1,6 +1,7 @@
 """Requests of a trace kept one by one, as a text that a scenario carries wherever it goes: into plans and files."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated, Final, NamedTuple, Self
 
@@ -11,23 +12,28 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.base.model import Strict
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.scenario.fields import MAX_TOKENS, Rate, Tokens
+from optimizer.inputs.scenario.prompt_blocks import PromptBlocks, chained
 
 MOST_REQUESTS: Final = 10_000
-"""That are kept: 0.1 MB of text, simulated in half a second."""
+"""That are kept: some 0.1 MB of text, simulated in half a second."""
 FEWEST_REQUESTS: Final = 2
 """That have a time between them."""
-REQUEST: Final = r"\d{1,12}/\d{1,8}/\d{1,8}"
+REQUEST: Final = r"\d{1,12}/\d{1,8}/\d{1,8}(?:/\d{1,5}:\d{1,6})?"
 REQUESTS: Final = re.compile(f"{REQUEST}(?: {REQUEST})*")
+CHARACTERS: Final = 40
+"""Of a request at most."""
 MOST_TEXTS: Final = 8
 """That are kept as arrays."""
 
 
-class KeptRequests(NamedTuple):
-    """Requests in time order, (N,) each: seconds from the first of them, and lengths."""
+class TraceRequests(NamedTuple):
+    """Requests of a trace in time order, (N,) each: seconds from the first of them, lengths, and the blocks of their
+    prompts where the trace says them."""
 
     arrived_s: Floats
     input_tokens: Ints
     output_tokens: Ints
+    blocks: PromptBlocks | None = None
 
 
 class RecordedRequests(Strict):
@@ -39,8 +45,12 @@ class RecordedRequests(Strict):
     input_tokens: Tokens
     """Mean of the whole trace."""
     output_tokens: Tokens
-    requests: Annotated[str, Field(max_length=30 * MOST_REQUESTS)]
-    """Each as milliseconds since the one before it, tokens of its prompt and tokens of its answer: `12/1024/256`."""
+    block_tokens: Tokens | None = None
+    """Of a block of prompts; None where the trace does not say them."""
+    requests: Annotated[str, Field(max_length=CHARACTERS * MOST_REQUESTS)]
+    """Each as milliseconds since the one before it, tokens of its prompt and tokens of its answer: `12/1024/256`; then
+    how many requests before it the one came whose prompt begins with the same blocks, and how many: `12/1024/256/3:2`.
+    """
 
     @model_validator(mode="after")
     def _are_requests(self) -> Self:
@@ -54,13 +64,13 @@ class RecordedRequests(Strict):
             raise ValueError(f"prompts and answers have 1 to {MAX_TOKENS:,} tokens")
         return self
 
-    def kept(self) -> KeptRequests:
+    def kept(self) -> TraceRequests:
         """All of them."""
-        return _read(self.requests)
+        return _read(self.requests, self.block_tokens)
 
 
 def recorded_requests(
-    peak_per_s: float, mean_tokens: tuple[int, int], all_of_them: KeptRequests
+    peak_per_s: float, mean_tokens: tuple[int, int], all_of_them: TraceRequests
 ) -> RecordedRequests | None:
     """The stretch of a trace in which its requests come fastest; None where they all come at one moment.
 
@@ -69,28 +79,51 @@ def recorded_requests(
         mean_tokens: Of prompts and answers that it is made for.
         all_of_them: In time order, of the whole trace.
     """
-    arrived_s, prompt, answer = all_of_them
+    arrived_s, prompt, answer, blocks = all_of_them
     last = min(len(arrived_s), MOST_REQUESTS) - 1
     # the earliest of the shortest stretches of so many
     first = int(np.argmin(arrived_s[last:] - arrived_s[: len(arrived_s) - last]))
-    stretch = slice(first, first + last + 1)
+    stretch = np.arange(first, first + last + 1)
     # whole milliseconds since the start, so that rounding does not add up
     gap_ms = np.diff(np.round((arrived_s[stretch] - arrived_s[first]) * MS_PER_S).astype(np.int64), prepend=0)
     if not gap_ms.any():
         return None
     rows = zip(gap_ms.tolist(), prompt[stretch].tolist(), answer[stretch].tolist(), strict=True)
+    written = [f"{gap}/{own}/{out}" for gap, own, out in rows]
+    if blocks is not None:
+        begins = zip(written, _beginnings(blocks.of(stretch).each()), strict=True)
+        written = [f"{each}/{back}:{count}" if count else each for each, (back, count) in begins]
     input_tokens, output_tokens = mean_tokens
     return RecordedRequests(
         peak_requests_per_second=peak_per_s,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        requests=" ".join(f"{gap}/{own}/{out}" for gap, own, out in rows),
+        block_tokens=None if blocks is None else blocks.block_tokens,
+        requests=" ".join(written),
     )
 
 
+def _beginnings(prompts: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """For each prompt how many requests before it one came that begins with the same blocks, and how many of them."""
+    known: dict[int, int] = {}
+    for number, blocks in enumerate(prompts):
+        # a block stands for all before it, so whoever had the last of them had them all
+        count = next((place for place, block in enumerate(blocks) if block not in known), len(blocks))
+        yield (number - known[blocks[count - 1]], count) if count else (0, 0)
+        known.update((block, number) for block in blocks[count:])
+
+
 @lru_cache(maxsize=MOST_TEXTS)
-def _read(text: str) -> KeptRequests:
-    """The requests that a text holds."""
-    numbers = np.array(text.replace("/", " ").split(), dtype=np.int64).reshape(-1, 3)
-    arrived_s: Floats = np.cumsum(numbers[:, 0]) / MS_PER_S
-    return KeptRequests(arrived_s, numbers[:, 1], numbers[:, 2])
+def _read(text: str, block_tokens: int | None) -> TraceRequests:
+    """The requests that a text holds.
+
+    Raises:
+        ValueError: a prompt begins as one that did not come, or with more blocks than it or that one has.
+    """
+    fields = [each.split("/") for each in text.split()]
+    gap_ms, prompt, answer = np.array([each[:3] for each in fields], dtype=np.int64).T
+    blocks = None
+    if block_tokens is not None:
+        begins = [each[3].split(":") if len(each) > 3 else ("0", "0") for each in fields]
+        blocks = chained(block_tokens, prompt, [(int(back), int(count)) for back, count in begins])
+    return TraceRequests(np.cumsum(gap_ms) / MS_PER_S, prompt, answer, blocks)

@@ -5,20 +5,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import Finding, InputError, file_error
 from optimizer.base.figures import figure
 from optimizer.base.files import read_text
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess
 from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
-from optimizer.inputs.scenario.prompt_blocks import PromptBlocks, prompt_blocks
-from optimizer.inputs.scenario.recorded import KeptRequests, recorded_requests
+from optimizer.inputs.scenario.prompt_blocks import prompt_blocks
+from optimizer.inputs.scenario.recorded import TraceRequests, recorded_requests
 from optimizer.inputs.scenario.scenario import RequestClass
 from optimizer.inputs.scenario.trace_arrivals import critical_scale_s, squared_variation, step_of_times_s
 from optimizer.inputs.scenario.trace_lengths import class_of_lengths
@@ -45,7 +44,7 @@ class TraceDemand:
 
     requests_per_second: float
     requests: RequestClass
-    kept: KeptRequests
+    kept: TraceRequests
 
     def arrivals(self, limit_s: float, most_utilization: float) -> ArrivalProcess:
         """How unevenly its requests arrive, as far as it decides whether a wait passes a limit.
@@ -80,38 +79,17 @@ def demand_of_trace(path: Path) -> TraceDemand:
     Raises:
         InputError: file or columns missing, rows that are not numbers, an empty trace.
     """
-    frame = _in_order(_trace(path))
+    frame = _trace(path)
     arrived_s = frame["arrived_at_s"]
     busiest = (arrived_s // PEAK_WINDOW_S).value_counts().max()
     rate = float(busiest) / min(PEAK_WINDOW_S, _whole_seconds(arrived_s.max()))
     prompt, answer = (frame[name].to_numpy(np.float64) for name in LENGTHS)
-    return TraceDemand(rate, class_of_lengths(prompt, answer), _requests(frame))
-
-
-def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """The requests by when they came; those of one moment as they were written."""
-    return frame.sort_values("arrived_at_s", kind="stable")
-
-
-def _requests(frame: pd.DataFrame) -> KeptRequests:
-    """Times and whole tokens."""
-    prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
-    return KeptRequests(frame["arrived_at_s"].to_numpy(np.float64), prompt, answer)
+    return TraceDemand(rate, class_of_lengths(prompt, answer), _requests(path, frame))
 
 
 def _whole_seconds(last_s: float) -> float:
     """How long a trace is whose last request came then: a second at least."""
     return max(1.0, math.ceil(last_s))
-
-
-class TraceRequests(NamedTuple):
-    """Requests of a trace in time order, (N,) each: seconds from the first of them, lengths, and the blocks of their
-    prompts where the trace says them."""
-
-    arrived_s: Floats
-    input_tokens: Ints
-    output_tokens: Ints
-    blocks: PromptBlocks | None
 
 
 def requests_of_trace(path: Path) -> TraceRequests:
@@ -120,21 +98,27 @@ def requests_of_trace(path: Path) -> TraceRequests:
     Raises:
         InputError: as `demand_of_trace`, blocks of prompts that do not hold them, or all of them came at once.
     """
-    frame = _in_order(_trace(path))
-    requests = _requests(frame)
+    requests = _requests(path, _trace(path))
+    if not requests.arrived_s[-1]:
+        problem = "the trace spans no time: all of its requests come at one moment"
+        hint = "give requests of two moments at least, or how they arrive with --arrivals"
+        raise file_error(path, problem, field="arrived_at_s", hint=hint)
+    return requests
+
+
+def _requests(path: Path, frame: pd.DataFrame) -> TraceRequests:
+    """Those of a frame with whole tokens; of one moment as they were written."""
+    frame = frame.sort_values("arrived_at_s", kind="stable")
+    prompt, answer = (frame[name].round().to_numpy(np.int64) for name in LENGTHS)
     blocks = None
     if BLOCKS in frame.columns:
         try:
-            blocks = prompt_blocks(frame[BLOCKS].tolist(), requests.input_tokens)
+            blocks = prompt_blocks(frame[BLOCKS].tolist(), prompt)
         except ValueError as error:
             raise file_error(
                 path, str(error), field=BLOCKS, hint="one for each block, which names its tokens and all before them"
             ) from error
-    if not frame["arrived_at_s"].max():
-        problem = "the trace spans no time: all of its requests come at one moment"
-        hint = "give requests of two moments at least, or how they arrive with --arrivals"
-        raise file_error(path, problem, field="arrived_at_s", hint=hint)
-    return TraceRequests(*requests, blocks)
+    return TraceRequests(frame["arrived_at_s"].to_numpy(np.float64), prompt, answer, blocks)
 
 
 def _trace(path: Path) -> pd.DataFrame:

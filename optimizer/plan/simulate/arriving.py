@@ -5,26 +5,15 @@ from typing import Final, Self
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Ints
 from optimizer.base.figures import exactly
 from optimizer.inputs.scenario.demand import POISSON_CV2, arrivals_in_words
-from optimizer.inputs.scenario.prompt_blocks import PromptBlocks
-from optimizer.inputs.scenario.recorded import KeptRequests, RecordedRequests
+from optimizer.inputs.scenario.recorded import RecordedRequests, TraceRequests
 from optimizer.performance.simulation.arrivals import Stream, ramped, renewal, together, trace
 from optimizer.plan.simulate.servers import ServedWorkload
 
 LEFT_OUT: Final = 0
 """Seed of which requests of a record are left out."""
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """Requests of a trace: seconds from its start and lengths, (N,) each, and the blocks of their prompts."""
-
-    arrived_s: Floats
-    input_tokens: Ints
-    output_tokens: Ints
-    blocks: PromptBlocks | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +33,7 @@ class Arrivals:
     ramp: tuple[float, float] | None = None
     days: int | None = None
     every_s: float | None = None
-    recorded: Recorded | None = None
+    recorded: TraceRequests | None = None
     kept: RecordedRequests | None = None
 
     @classmethod
@@ -95,9 +84,7 @@ class Arrivals:
     def stream(self, rng: np.random.Generator, service: ServedWorkload, requests: int) -> Stream:
         """So many requests of a workload, or those of the trace."""
         if self.recorded is not None:
-            recorded = self.recorded
-            lengths = (recorded.input_tokens, recorded.output_tokens)
-            return trace(service.classes, recorded.arrived_s, *lengths, recorded.blocks)
+            return trace(service.classes, *self.recorded)
         if self.kept is not None:
             return trace(service.classes, *_at_rate_of(service, self.kept))
         if self.every_s is not None:
@@ -107,21 +94,23 @@ class Arrivals:
         return renewal(rng, service.classes, service.rate_per_s, requests, self.cv2)
 
 
-def _at_rate_of(service: ServedWorkload, kept: RecordedRequests) -> KeptRequests:
+def _at_rate_of(service: ServedWorkload, kept: RecordedRequests) -> TraceRequests:
     """Kept requests as replicas are sent them.
 
     At a lower rate than the record's own some are left out by chance, the same ones whatever the plan is and the more
     the lower the rate is: each replica of a fleet meets its part of every burst. At a higher one all come as much
-    faster. Prompts and answers are as much longer as the workload's are than the record's.
+    faster. Prompts and answers are as much longer as the workload's are than the record's, and the blocks of other
+    prompts than the record's nobody knows.
     """
     (mean_input,), (mean_output,) = service.classes.input_tokens, service.classes.output_tokens
-    arrived_s, prompt, answer = kept.kept()
+    arrived_s, prompt, answer, blocks = kept.kept()
     faster = service.rate_per_s / kept.peak_requests_per_second
-    comes = np.random.default_rng(LEFT_OUT).random(len(arrived_s)) < faster
-    return KeptRequests(
-        arrived_s[comes] / max(faster, 1.0),
-        _as_long_as(prompt[comes], mean_input / kept.input_tokens),
-        _as_long_as(answer[comes], mean_output / kept.output_tokens),
+    (coming,) = np.nonzero(np.random.default_rng(LEFT_OUT).random(len(arrived_s)) < faster)
+    return TraceRequests(
+        arrived_s[coming] / max(faster, 1.0),
+        _as_long_as(prompt[coming], mean_input / kept.input_tokens),
+        _as_long_as(answer[coming], mean_output / kept.output_tokens),
+        None if blocks is None or mean_input != kept.input_tokens else blocks.of(coming),
     )
 
 

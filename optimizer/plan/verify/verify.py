@@ -321,6 +321,7 @@ NOT_COVERED: Final[Mapping[str, str]] = {
     "workloads[].arrivals.recorded.peak_requests_per_second": "the record that plans are simulated with",
     "workloads[].arrivals.recorded.input_tokens": "the record that plans are simulated with",
     "workloads[].arrivals.recorded.output_tokens": "the record that plans are simulated with",
+    "workloads[].arrivals.recorded.block_tokens": "the record that plans are simulated with",
     "workloads[].arrivals.recorded.requests": "the record that plans are simulated with",
     "workloads[].arrivals.process": "says what is assumed where nothing is said",
     "workloads[].users": "read into the rate when the scenario is loaded",
