@@ -41,7 +41,7 @@ NEUTRAL: Mapping[str, Mapping[str, float]] = {
     "only the touched experts are read": {"expert_touch_factor": ALWAYS},
     "kernels around a product by format": dict.fromkeys(("layer_format_factor", "expert_format_factor"), PLAIN),
     "what passes through memory between products": {"elementwise_traffic": NEVER},
-    "latency of the links": {"link_latency_s": NEVER},
+    "latency of the links": dict.fromkeys(("link_latency_s", "rank_skew_s"), NEVER),
     "small messages sent to all at once": {"link_start_s": NEVER},
 }
 """Parameters and the value at which each has no effect; held there, not fitted."""

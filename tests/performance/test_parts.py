@@ -8,7 +8,7 @@ import pytest
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.fit.fitting import RUN_SETTINGS
-from optimizer.performance.physics.communication import all_reduces, bus_bandwidth
+from optimizer.performance.physics.communication import all_reduces, bus_bandwidth, latest_of
 from optimizer.performance.physics.constants import HIERARCHY, Calibration
 from optimizer.performance.physics.eras import era_of, version_number
 from optimizer.performance.physics.facts import expert_params
@@ -138,11 +138,27 @@ def test_an_all_reduce_goes_to_all_at_once_or_in_parts(catalogs: Catalogs) -> No
     found = all_reduces(setup).seconds(np.array([[1.0, 1000.0], [1.0, 1000.0]]))
     constants = setup.constants
     latency = constants["link_latency_s"][1] * 4 ** constants["link_latency_exponent"][1]
+    latency += constants["rank_skew_s"][1] * 1.046
     token = 4096 * 2 / bus_bandwidth(setup)[1]
     at_once, in_parts = 3 * token, constants["link_start_s"][1] + 1000 * 2 * 3 / 4 * token
     assert in_parts < 1000 * 3 * token
     assert found[0] == pytest.approx([0.0, 0.0])
-    assert found[1] == pytest.approx([64 * (latency + at_once), 64 * (latency + in_parts)])
+    assert found[1] == pytest.approx([64 * (latency + at_once), 64 * (latency + in_parts)], rel=1e-3)
+
+
+def test_an_all_reduce_begins_when_the_last_gpu_gets_there(catalogs: Catalogs) -> None:
+    """The largest of 2, 4, 8 and 16 normal numbers is 0.564, 1.029, 1.424 and 1.766 deviations above their mean."""
+    degrees = (1, 2, 4, 8, 16)
+    largest = np.array([0.0, 0.564, 1.029, 1.424, 1.766])
+    assert latest_of(np.array(degrees, dtype=np.float64)) == pytest.approx(largest, rel=0.04)
+    setup = gather(
+        catalogs, [Configuration("vllm", "llama-3.3-70b", "h200-sxm", "fp8", "bf16", tp, 1) for tp in degrees]
+    )
+    later = setup.constants.values.copy()
+    later[setup.constants.index["rank_skew_s"]] += 1e-6
+    tokens = np.ones(len(degrees))
+    waited = all_reduces(setup.with_values(later)).seconds(tokens) - all_reduces(setup).seconds(tokens)
+    assert waited == pytest.approx(160e-6 * largest, rel=0.04)
 
 
 def test_two_gpus_send_each_other_everything_at_once(catalogs: Catalogs) -> None:

@@ -62,6 +62,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "link_start_s": LINK,
     "link_bus_efficiency": LINK,
     "link_bus_exponent": LINK,
+    "rank_skew_s": ((),),
     # the engine
     "step_overhead_s": ENGINE,
     "layer_overhead_s": ENGINE,
@@ -128,6 +129,7 @@ OF_LATENCY: Final = frozenset(
         "mlp_launch_share",
         "latent_layer_overhead_s",
         "qk_norm_s",
+        "rank_skew_s",
         "launch_floor_s",
         "expert_launch_floor_s",
         "latent_launch_floor_s",
