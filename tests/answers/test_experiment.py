@@ -114,7 +114,7 @@ def test_the_text_names_the_run_and_how_to_make_it(found: ExperimentReport) -> N
 
 
 def test_what_the_plan_runs_is_written_by_benchmark(few: Catalogs) -> None:
-    own = experiment(asked(tpot_ms=28, gpus={"allow": [MEASURED]}), few)
+    own = experiment(asked(tpot_ms=27, gpus={"allow": [MEASURED]}), few)
     text = rendered(experiment_answer(own, "'my file.yaml'", " --catalogs mine"), own, "text")
     assert "optimizer plan 'my file.yaml' --catalogs mine --format json --output plan.json" in text
     assert "optimizer benchmark plan.json --tool vllm --output runs --catalogs mine" in text
