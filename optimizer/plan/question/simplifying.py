@@ -195,12 +195,16 @@ def _no_more(own: Complexity, most: Complexity) -> bool:
 
 
 def in_place_of(cheapest: Answer, found: Answer, proven: bool) -> Answer:
-    """A simpler plan, with what was proven of the cheapest, which it may be itself."""
+    """A simpler plan, with what was proven of the cheapest, which it may be itself; or it costs less than the cheapest
+    that was found, where that was not proven, and is nearer to the bound."""
     of_cheapest, own = cheapest.solution, found.solution
-    dearer = (own.cost_usd_per_month or 0.0) > (of_cheapest.cost_usd_per_month or 0.0) * (1 + EQUAL_COST)
+    usd, least_usd = own.cost_usd_per_month or 0.0, of_cheapest.cost_usd_per_month or 0.0
+    bound_usd = of_cheapest.bound_usd_per_month
+    dearer, cheaper = usd > least_usd * (1 + EQUAL_COST), usd < least_usd * (1 - EQUAL_COST)
     solution = replace(
         of_cheapest,
         cost_usd_per_month=own.cost_usd_per_month,
+        relative_gap=(usd - bound_usd) / usd if cheaper and bound_usd is not None else of_cheapest.relative_gap,
         instances=own.instances,
         replicas=own.replicas,
         flows=own.flows,
