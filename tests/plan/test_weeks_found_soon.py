@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from optimizer.answers.planning import tried as later
 from optimizer.answers.planning.optimize import verified
 from optimizer.answers.planning.tried import SimulatedPlan, tried
 from optimizer.base.clock import Clock
@@ -72,6 +73,27 @@ def test_every_hour_is_asked_once_a_plan_of_few_periods_holds(
     assert not found.answer.every_hour_is_due
     assert _cheapest_usd(found) == pytest.approx(_cheapest_usd(whole))
     assert found.answer.solution.outcome == whole.answer.solution.outcome == "optimal"
+
+
+def test_a_plan_found_later_that_is_as_simple_and_cheaper_is_shown(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A simple plan beside a dearer cheapest one was kept beside this, than which it is no simpler: a draw of
+    `benchmarks/any_scenario.py` (706) was withheld for it."""
+    asked = Inquiry.of(_week(), catalogs)
+    best = replace(tried(asked, answered(asked), Clock()).answer, cheapest=None)
+    usd = best.solution.cost_usd_per_month
+    assert usd is not None
+
+    def cut_short(times: float) -> Answer:
+        known = replace(best.solution, cost_usd_per_month=usd * times, bound_usd_per_month=usd / 2)
+        return replace(best, solution=known.above(usd / 2, "time limit"))
+
+    simple = replace(cut_short(1.03), cheapest=cut_short(1.01))
+    monkeypatch.setattr(later, "of_every_hour", lambda *_: best)
+    shown = tried(asked, simple, Clock()).answer
+    assert shown.cheapest is None
+    assert shown.solution.cost_usd_per_month == usd
 
 
 def test_mixes_that_every_hour_was_predicted_with_stay_known(

@@ -106,7 +106,8 @@ def _further(asked: Inquiry, known: Attempt, clock: Clock) -> tuple[Attempt, Att
     bound_usd = min(bound_usd, more.solution.cost_usd_per_month)
     other = replace(more, solution=more.solution.above(bound_usd, more.solution.ended_by), simplicity_proven=False)
     shown_usd = answer.solution.cost_usd_per_month or math.inf
-    if answer.cheapest is not None and shown_usd <= allowed_usd(other, answer.complexity.configurations):
+    simpler_still = answer.cheapest is not None and answer.complexity < other.complexity
+    if simpler_still and shown_usd <= allowed_usd(other, answer.complexity.configurations):
         return replace(known, answer=in_place_of(other, answer, proven=False)), None
     simpler = _without_make_weights(other, clock)
     for each in (simpler, other) if simpler is not other else (other,):
