@@ -15,6 +15,7 @@ from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.restating import restated, worked_on_in
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.explain.levers import levers
 from optimizer.plan.grounds.scope import scope_of
 from optimizer.plan.question import batches
 from optimizer.plan.question.batches import at_best_hours, solved_at_best_hours
@@ -22,6 +23,7 @@ from optimizer.plan.question.forcing import Choice
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.report import PlanReport
 from optimizer.plan.variants.frontier import Sweep
 from optimizer.plan.verify.verify import verify
 
@@ -37,6 +39,12 @@ def few(catalogs: Catalogs) -> Catalogs:
 def batch(**due: Any) -> Scenario:
     own = CHAT | {"requests_per_second": None, "slo": {}, "deadline": DUE | due}
     return restated(Scenario.model_validate({"name": "batch", "workloads": [own], "policy": ELASTIC}))
+
+
+@pytest.fixture(scope="module")
+def shown(few: Catalogs) -> PlanReport:
+    """The plan of a batch as it stands."""
+    return optimize(batch(), few)
 
 
 def cost(inquiry: Inquiry) -> float:
@@ -72,8 +80,15 @@ def test_the_rate_of_a_batch_is_not_swept(few: Catalogs) -> None:
         frontier(batch(), few, [Sweep("requests_per_second", 1, 10, 3)])
 
 
-def test_ways_out_and_steps_are_told_in_the_hours_that_are_best_for_them(few: Catalogs) -> None:
+def test_ways_out_and_steps_are_told_in_the_hours_that_are_best_for_them(
+    few: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They kept the hours of the scenario as it stands: a budget was told far too high."""
+    # steps of one field show it; those of all others take ten times as long
+    monkeypatch.setattr(
+        "optimizer.answers.planning.explanation.levers",
+        lambda *told: tuple(lever for lever in levers(*told) if lever.field == "policy.confidence"),
+    )
     asked = with_policy(batch(requests=130_000, by="02:00"), simplicity_percent=0)
     plan = optimize(asked, few, thorough=True)
     least = plan.monthly_cost_usd
@@ -110,7 +125,7 @@ def two_batches() -> Scenario:
     own = [
         CHAT
         | {"name": name, "requests_per_second": None, "slo": {}, "input_tokens": 1500, "output_tokens": 300}
-        | {"deadline": {"requests": 640_000, "start": "22:00", "by": "00:00"}}
+        | {"deadline": {"requests": 630_000, "start": "22:00", "by": "00:00"}}
         for name in ("one", "two")
     ]
     only = {"gpus": {"allow": ["h200-sxm"]}, "providers": {"allow": ["aws"]}, "engines": ["vllm"]}
@@ -144,9 +159,9 @@ def test_batches_are_given_their_hours_together(catalogs: Catalogs, monkeypatch:
 
 
 @pytest.mark.parametrize("work_limit", [1, 100, 300, 1_000, 3_000])
-def test_what_a_limit_leaves_is_never_called_proven(few: Catalogs, work_limit: int) -> None:
+def test_what_a_limit_leaves_is_never_called_proven(few: Catalogs, shown: PlanReport, work_limit: int) -> None:
     """The bound is one of all hours, those that there was no time for included."""
-    least = optimize(batch(), few).cheapest_usd
+    least = shown.cheapest_usd
     found = optimize(batch(), few, work_limit=work_limit)
     assert least is not None
     assert found.cheapest_usd is not None
@@ -166,11 +181,10 @@ def test_a_choice_is_compared_in_the_hours_that_suit_it(catalogs: Catalogs) -> N
     assert why_not(asked, catalogs, Choice(gpu="l40s")).monthly_cost_usd == alone
 
 
-def test_a_plan_says_in_which_hours_and_is_held_to_the_whole_batch(few: Catalogs) -> None:
-    report = optimize(batch(), few)
-    assert report.verification.passed
-    assert " of 5 hours" in report.asked[0]
-    assert any("batches of chat" in text for text in report.scope.not_considered)
+def test_a_plan_says_in_which_hours_and_is_held_to_the_whole_batch(few: Catalogs, shown: PlanReport) -> None:
+    assert shown.verification.passed
+    assert " of 5 hours" in shown.asked[0]
+    assert any("batches of chat" in text for text in shown.scope.not_considered)
     answer = solved(at_best_hours(Inquiry.of(batch(), few)))
     bought, done = read_back(answer), answer.inquiry.scenario
     assert verify(done, few, bought).passed
