@@ -19,13 +19,13 @@ from optimizer.inputs.measurements import load_measurements, observed, shipped_m
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit import fitting
 from optimizer.performance.fit.cross_validation import cross_validated_errors, folds_of
+from optimizer.performance.fit.derivatives import jacobian
 from optimizer.performance.fit.fitting import (
     FIT,
     RUN_SETTINGS,
     FitProblem,
     FreeConstants,
     from_priors,
-    jacobian,
     log_errors,
     problem,
     residuals,

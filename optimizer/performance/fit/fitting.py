@@ -33,7 +33,7 @@ from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.deployments import Deployments, deliver, deployments
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, read_table, text_column
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.constants import OF_LATENCY, Calibration, calibration_of, group_name
+from optimizer.performance.physics.constants import Calibration, calibration_of, group_name
 
 SPREAD: Final = "spread"
 FIT: Final = "fit"
@@ -52,9 +52,6 @@ MOST_DEVIATIONS: Final = 3.0
 
 _POOLED: Final = 1e3
 """How much more tightly a constant is tied to its broader group once it is not believed."""
-
-_STEP: Final = 1e-3
-"""Of the logarithm of a constant, for its derivative."""
 
 
 @dataclass(frozen=True)
@@ -291,10 +288,16 @@ def broader_groups(group: str) -> Sequence[str]:
     return [*parts, ""] if group else []
 
 
-def log_predicted(fitted: FitProblem, values: Floats) -> Floats:
-    """Logarithms of the three metrics under these constants, (3, m), in the units of the measurements."""
+def log_predicted(fitted: FitProblem, values: Floats, of_row: Ints | None = None) -> Floats:
+    """Logarithms of the three metrics under these constants, (3, m), in the units of the measurements.
+
+    Args:
+        fitted: The rows.
+        values: One vector of constants for all of them, or several, (k, constants).
+        of_row: Which of several holds for each row, (m,).
+    """
     found = fitted.deployments
-    point = deliver(found.with_values(values))
+    point = deliver(found.with_values(values, of_row))
     ttft = np.where(fitted.median, point.ttft_median_s, point.ttft_mean_s)
     tokens = point.requests_per_s * found.replicas * found.demand.output_tokens[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -310,41 +313,9 @@ def log_errors(fitted: FitProblem, values: Floats) -> Floats:
 def residuals(fitted: FitProblem, x: Floats) -> Floats:
     """r of every measured figure, then P x: what the fit squares, (figures + f,)."""
     errors = log_errors(fitted, fitted.parameters.values(fitted.calibration, x)) / fitted.scale[:, None]
-    return np.concatenate([_finite(errors)[fitted.weight > 0], fitted.parameters.precision @ x])
+    return np.concatenate([finite(errors)[fitted.weight > 0], fitted.parameters.precision @ x])
 
 
-def jacobian(fitted: FitProblem, x: Floats) -> Floats:
-    """Derivatives of `residuals` by x, (figures + f, f).
-
-    A row uses one value of each parameter, so all groups of a parameter are varied at once.
-    """
-    parameters = fitted.parameters
-    values = parameters.values(fitted.calibration, x)
-    base = log_predicted(fitted, values)
-    # position in the calibration -> column, -1 for constants that stay
-    column = np.full(len(values), -1, dtype=np.intp)
-    column[parameters.position] = np.arange(len(parameters.position))
-    derivative = np.zeros((*base.shape, len(parameters.position)))
-    for index in fitted.deployments.setup.constants.index.values():
-        # measured row -> column of the value that it uses
-        used = column[index]
-        moved = np.flatnonzero(used >= 0)
-        if not len(moved):
-            continue
-        varied = values.copy()
-        varied[parameters.position[np.unique(used[moved])]] *= np.exp(_STEP)
-        change = (log_predicted(fitted, varied) - base) / (_STEP * fitted.scale[:, None])
-        derivative[:, moved, used[moved]] = _finite(change)[:, moved]
-    return np.concatenate([derivative[fitted.weight > 0], parameters.precision])
-
-
-def influence(fitted: FitProblem, slope: Floats) -> Floats:
-    """What each figure may say about each constant, (figures, f): its derivatives, none by `OF_LATENCY` if no time."""
-    entries, position = fitted.calibration.entries, fitted.parameters.position
-    of_latency = np.array([entries[each].parameter in OF_LATENCY for each in position.tolist()], dtype=np.bool_)
-    timed = fitted.timed[fitted.weight > 0]
-    return np.where(timed[:, None] | ~of_latency, slope, 0.0)
-
-
-def _finite(values: Floats) -> Floats:
+def finite(values: Floats) -> Floats:
+    """The values, 0 for each that is not finite."""
     return np.where(np.isfinite(values), values, 0.0)

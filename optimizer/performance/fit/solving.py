@@ -17,13 +17,8 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
-from optimizer.performance.fit.fitting import (
-    FIT,
-    FitProblem,
-    influence,
-    jacobian,
-    residuals,
-)
+from optimizer.performance.fit.derivatives import influence, jacobian
+from optimizer.performance.fit.fitting import FIT, FitProblem, residuals
 
 LONGEST_STEP: Final = 0.5
 """That any constant may take at once, in logarithms."""

@@ -65,10 +65,10 @@ class Deployments(RowArrays):
         drafted: Flags = self.setup.layout.draft_tokens > 0
         return drafted | self.apart
 
-    def with_values(self, values: Floats) -> "Deployments":
-        """The same deployments under other calibration values."""
-        prefill = self.prefill and self.prefill.with_values(values)
-        return replace(self, setup=self.setup.with_values(values), prefill=prefill)
+    def with_values(self, values: Floats, of_row: Ints | None = None) -> "Deployments":
+        """The same deployments under other calibration values, as `Constants.with_values` takes them."""
+        prefill = self.prefill and self.prefill.with_values(values, of_row)
+        return replace(self, setup=self.setup.with_values(values, of_row), prefill=prefill)
 
 
 def deployments(table: DeploymentTable, catalogs: Catalogs) -> tuple[Deployments | None, Ints]:

@@ -240,6 +240,18 @@ class Constants(RowArrays):
         """The same constants for some of the rows."""
         return Constants(self.values, {parameter: position[rows] for parameter, position in self.index.items()})
 
+    def with_values(self, values: Floats, of_row: Ints | None = None) -> "Constants":
+        """The same rows under other values.
+
+        Args:
+            values: One vector for all rows, or several, (k, values).
+            of_row: Which of several holds for each row, (n,).
+        """
+        if of_row is None:
+            return Constants(values, self.index)
+        begins = of_row * values.shape[1]
+        return Constants(values.ravel(), {name: position + begins for name, position in self.index.items()})
+
 
 def constants(calibration: Calibration, axes: Mapping[str, Categorical[str]]) -> Constants:
     """Every row's own value of every declared parameter, found once per distinct combination of its axes."""

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import BYTES_PER_GB
 from optimizer.inputs.catalog.engines import Draft
 from optimizer.inputs.catalog.kinds import Link
@@ -199,9 +199,9 @@ class Setup(RowArrays):
         """Number of configurations."""
         return len(self.layout.tensor_parallel)
 
-    def with_values(self, values: Floats) -> "Setup":
+    def with_values(self, values: Floats, of_row: Ints | None = None) -> "Setup":
         """The same configurations under other calibration values: what a fit varies."""
-        return replace(self, constants=Constants(values, self.constants.index))
+        return replace(self, constants=self.constants.with_values(values, of_row))
 
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
