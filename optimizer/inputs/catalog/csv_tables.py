@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,9 @@ Row = TypeVar("Row", bound=BaseModel)
 
 SHOWN_CHARACTERS: Final = 60
 """Of a bad cell in a message."""
+
+SEEN: Final = bytes(code for code in range(128) if chr(code).isprintable())
+"""The signs of ASCII that show something, and the blank."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +94,27 @@ class CsvTable(Generic[Row]):
         )
         raw, lines = _cells(path, file, self.row, findings)
         _split_lists(raw, lists)
+        # the row's own validator: one of lists of it would be built for every file that is read
+        validated = self.row.__pydantic_validator__.validate_python
         try:
-            rows = TypeAdapter(list[self.row]).validate_python(raw)  # type: ignore[name-defined]
+            rows = [validated(cells) for cells in raw]
+        except ValidationError:
+            rows, lines = self._sound(raw, lines, file, findings)
+        return (LocatedRow(row, file, line) for row, line in zip(rows, lines, strict=True))
+
+    def _sound(
+        self, raw: list[dict[str, Any]], lines: list[int], file: str, findings: list[Finding]
+    ) -> tuple[list[Row], list[int]]:
+        """The rows without a problem and their lines; each problem is added to the findings."""
+        try:
+            return TypeAdapter(list[self.row]).validate_python(raw), lines  # type: ignore[name-defined]
         except ValidationError as error:
             broken = {int(details["loc"][0]) for details in error.errors()}
             findings.extend(_bad_value(details, file, lines) for details in error.errors())
             sound = [
                 (cell, line) for index, (cell, line) in enumerate(zip(raw, lines, strict=True)) if index not in broken
             ]
-            rows, lines = [self.row.model_validate(cell) for cell, _ in sound], [line for _, line in sound]
-        return (LocatedRow(row, file, line) for row, line in zip(rows, lines, strict=True))
+            return [self.row.model_validate(cell) for cell, _ in sound], [line for _, line in sound]
 
 
 def _split_lists(rows: list[dict[str, Any]], lists: frozenset[str]) -> None:
@@ -154,8 +169,12 @@ def _cells(path: Path, file: str, row: type[BaseModel], found: list[Finding]) ->
 
 
 def _may_hide(content: bytes) -> bool:
-    """Whether a file holds a sign that nobody sees anywhere; a look at all of it, before one at each row."""
-    return bool(unseen(content.decode("utf-8-sig", errors="replace"), lines=True))
+    """Whether a file holds a sign that nobody sees anywhere; a look at all of it, before one at each row.
+
+    Nearly all of a file are signs of ASCII that everybody sees, which no byte of another sign in UTF-8 is.
+    """
+    others = content.removeprefix(BOM_UTF8).translate(None, SEEN)
+    return bool(unseen(others.decode("utf-8", errors="replace"), lines=True))
 
 
 def hidden_signs(header: Sequence[str], values: Sequence[str], file: str, line: int) -> Iterator[Finding]:
