@@ -84,11 +84,14 @@ def test_ways_out_and_steps_are_told_in_the_hours_that_are_best_for_them(
     few: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They kept the hours of the scenario as it stands: a budget was told far too high."""
-    # steps of one field show it; those of all others take ten times as long
+    # steps of one field show it; those of all others, and how far limits and prices may move, take ten times as long
+    explained = "optimizer.answers.planning.explanation"
     monkeypatch.setattr(
-        "optimizer.answers.planning.explanation.levers",
-        lambda *told: tuple(lever for lever in levers(*told) if lever.field == "policy.confidence"),
+        f"{explained}.levers",
+        lambda *asked: tuple(lever for lever in levers(*asked) if lever.field == "policy.confidence"),
     )
+    for further in ("limit_breakpoints", "price_breakpoints"):
+        monkeypatch.setattr(f"{explained}.{further}", lambda *_: iter(()))
     asked = with_policy(batch(requests=130_000, by="02:00"), simplicity_percent=0)
     plan = optimize(asked, few, thorough=True)
     least = plan.monthly_cost_usd
