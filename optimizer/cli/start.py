@@ -10,10 +10,10 @@ from typing import Final, NoReturn
 from optimizer.cli import signals
 
 NO_OUTPUT: Final = 2
-YOUNG_OBJECTS: Final = 200_000
+YOUNG_OBJECTS: Final = 600_000
 """Objects more than before at which Python looks for circles among them: at its own 700 it looks through libraries and
 catalogs, which stay, again and again, for a tenth of a command's time. A plan makes some 300,000 that stay, and circles
-of no size that could be seen."""
+of no size that could be seen; so it is made without a look."""
 
 ONE_THREAD: Final = "OPENBLAS_NUM_THREADS"
 """How many threads NumPy's linear algebra starts, which it reads as it is loaded. With one, sums are added up in the
