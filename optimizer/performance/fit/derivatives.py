@@ -16,7 +16,7 @@ _STEP: Final = 1e-3
 """Of the logarithm of a constant, for its derivative."""
 
 
-class Varied(NamedTuple):
+class Nudged(NamedTuple):
     """Constants of which each row uses one, all taken a step further.
 
     Attributes:
@@ -45,7 +45,7 @@ def jacobian(fitted: FitProblem, x: Floats) -> Floats:
     return np.concatenate([derivative[fitted.weight > 0], parameters.precision])
 
 
-def _varied(fitted: FitProblem, values: Floats) -> Iterator[Varied]:
+def _varied(fitted: FitProblem, values: Floats) -> Iterator[Nudged]:
     """A row uses one value of each parameter, so all groups of a parameter are varied at once."""
     position = fitted.parameters.position
     # position in the calibration -> column, -1 for constants that stay
@@ -58,12 +58,12 @@ def _varied(fitted: FitProblem, values: Floats) -> Iterator[Varied]:
         if len(moved):
             varied = values.copy()
             varied[position[np.unique(used[moved])]] *= np.exp(_STEP)
-            yield Varied(varied, moved, used[moved])
+            yield Nudged(varied, moved, used[moved])
 
 
-def _together(each: Iterator[Varied]) -> Iterator[Sequence[Varied]]:
+def _together(each: Iterator[Nudged]) -> Iterator[Sequence[Nudged]]:
     """As many in a row as are predicted at once."""
-    waiting: list[Varied] = []
+    waiting: list[Nudged] = []
     for varied in each:
         if waiting and sum(len(one.rows) for one in (*waiting, varied)) > ROWS_AT_ONCE:
             yield waiting
