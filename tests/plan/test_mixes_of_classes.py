@@ -24,7 +24,7 @@ from optimizer.report.layout.text import answer_text
 from optimizer.report.plan.sections import plan_answer
 
 
-def desk(requests_per_second: float = 18.75, ttft_ms: int = 800, **policy: object) -> Scenario:
+def desk(requests_per_second: float = 18.0, ttft_ms: int = 1100, **policy: object) -> Scenario:
     """Short questions and a few long documents, whose prompts keep the first tokens of questions beside them waiting.
 
     Shares add up to a plan that breaks; the plan that holds mixes otherwise, and pools alone cost more than that.
@@ -74,7 +74,7 @@ def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer)
 
 
 def test_the_plan_before_would_have_been_refused(catalogs: Catalogs) -> None:
-    inquiry = Inquiry.of(desk(15.25, 700), catalogs)
+    inquiry = Inquiry.of(desk(25.5), catalogs)
     first, settled = inquiry.solved_once(None), solved_for_least_cost(inquiry)
     assert first.broken()
     # what breaks promised a far cheaper plan than there is
