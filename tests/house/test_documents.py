@@ -8,7 +8,7 @@ from support.golden import Golden
 from support.paths import ROOT
 
 from optimizer.base.model import Strict
-from optimizer.inputs.scenario import recorded, scenario
+from optimizer.inputs.scenario import demand, scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.report.schemas import SCHEMAS, schema
 
@@ -59,7 +59,7 @@ def test_published_schemas_are_those_of_the_code(name: str, golden: Golden) -> N
 def test_every_scenario_field_is_described_with_its_default(record: str) -> None:
     page = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
     section = page.split(f"\n## {record}\n", maxsplit=1)[1].split("\n## ", maxsplit=1)[0]
-    model: type[Strict] = getattr(recorded if record == "RecordedRequests" else scenario, record)
+    model: type[Strict] = getattr(demand if record == "RecordedRequests" else scenario, record)
     told = dict(FIELD.findall(section))
     assert list(told) == list(model.model_fields)
     for name, field in model.model_fields.items():

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from optimizer import load_scenario
+from optimizer.inputs.scenario.demand import MOST_REQUESTS, RecordedRequests
 from optimizer.inputs.scenario.prompt_blocks import prompt_blocks
-from optimizer.inputs.scenario.recorded import MOST_REQUESTS, RecordedRequests, TraceRequests, recorded_requests
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.trace_requests import TraceRequests, kept_requests, recorded_requests
 
 
 def requests_at(arrived_s: np.ndarray) -> TraceRequests:
@@ -24,7 +25,7 @@ def text(requests: str, block_tokens: int | None = None) -> RecordedRequests:
 
 
 def test_a_text_is_gaps_and_lengths() -> None:
-    kept = text("0/10/5 1500/20/6 0/1/1").kept()
+    kept = kept_requests(text("0/10/5 1500/20/6 0/1/1"))
     assert kept.arrived_s.tolist() == [0.0, 1.5, 1.5]
     assert kept.input_tokens.tolist() == [10, 20, 1]
     assert kept.output_tokens.tolist() == [5, 6, 1]
@@ -34,7 +35,7 @@ def test_rounding_to_milliseconds_does_not_add_up() -> None:
     arrived_s = np.cumsum(np.full(5000, 0.0014))
     found = recorded_requests(1.0, (10, 7), requests_at(arrived_s))
     assert found is not None
-    assert np.abs(found.kept().arrived_s - (arrived_s - arrived_s[0])).max() <= 0.0005 + 1e-9
+    assert np.abs(kept_requests(found).arrived_s - (arrived_s - arrived_s[0])).max() <= 0.0005 + 1e-9
 
 
 def test_of_a_long_trace_the_fastest_stretch_is_kept() -> None:
@@ -43,7 +44,7 @@ def test_of_a_long_trace_the_fastest_stretch_is_kept() -> None:
     gaps = np.concatenate([slow, np.full(MOST_REQUESTS, 0.1), slow])
     found = recorded_requests(10.0, (10, 7), requests_at(np.cumsum(gaps)))
     assert found is not None
-    kept = found.kept()
+    kept = kept_requests(found)
     assert len(kept.arrived_s) == MOST_REQUESTS
     assert kept.input_tokens[0] == 4000
     assert kept.arrived_s[-1] == pytest.approx((MOST_REQUESTS - 1) * 0.1)
@@ -70,7 +71,7 @@ def test_prompts_begin_as_they_did() -> None:
         ["5:3"],
         [],
     ]
-    kept = found.kept().blocks
+    kept = kept_requests(found).blocks
     assert kept is not None
     assert kept.each() == blocks.each()
     assert (kept.block_tokens, kept.repeated.tolist()) == (blocks.block_tokens, blocks.repeated.tolist())
@@ -114,5 +115,5 @@ def test_a_scenario_keeps_its_record_wherever_it_is_written(tmp_path: Path) -> N
     assert own.arrivals is not None
     assert own.arrivals.recorded is not None
     assert own.arrivals == other.arrivals
-    assert own.arrivals.recorded.kept().input_tokens.tolist() == [100 + n for n in range(50)]
+    assert kept_requests(own.arrivals.recorded).input_tokens.tolist() == [100 + n for n in range(50)]
     assert own.arrivals.recorded.input_tokens == own.classes()[0].input_tokens

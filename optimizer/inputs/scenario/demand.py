@@ -1,8 +1,9 @@
 """How much is asked, as people know it: a rate over the week, tokens a day, a batch with a deadline; how unevenly, and
-of what lengths."""
+of what lengths; requests of a trace one by one, as a text that a scenario carries into plans and files."""
 
 import re
-from typing import Annotated, Any, Final, Literal, Self
+from functools import lru_cache
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -10,6 +11,7 @@ from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.scenario.fields import (
+    MAX_TOKENS,
     FieldError,
     HourlyRate,
     ManyTokens,
@@ -18,7 +20,6 @@ from optimizer.inputs.scenario.fields import (
     Rate,
     Tokens,
 )
-from optimizer.inputs.scenario.recorded import RecordedRequests
 
 DAYS_PER_WEEK: Final = 7
 SHARE_TOLERANCE: Final = 1e-6
@@ -26,6 +27,16 @@ MEAN_TOLERANCE: Final = 0.01
 """By how much lengths may miss the mean that is said of them."""
 WEEKDAYS: Final = 5
 FULL_HOUR: Final = re.compile(r"(\d{1,2}):00")
+MOST_REQUESTS: Final = 10_000
+"""That are kept: some 0.1 MB of text, simulated in half a second."""
+FEWEST_REQUESTS: Final = 2
+"""That have a time between them."""
+REQUEST: Final = r"\d{1,12}/\d{1,8}/\d{1,8}(?:/\d{1,5}:\d{1,6})?"
+REQUESTS: Final = re.compile(f"{REQUEST}(?: {REQUEST})*")
+CHARACTERS: Final = 40
+"""Of a request at most."""
+MOST_TEXTS: Final = 8
+"""That are kept as rows."""
 
 
 def _hour(value: Any) -> Any:
@@ -166,6 +177,73 @@ POISSON_CV2 = 1.0
 def arrivals_in_words(cv2: float) -> str:
     """How unevenly requests arrive, as people say it."""
     return "Poisson" if cv2 == POISSON_CV2 else f"gamma, squared variation {exactly(cv2)}"
+
+
+class RecordedRequest(NamedTuple):
+    """One request: milliseconds since the one before it, tokens, how many requests before it the one came whose prompt
+    begins with the same blocks, and how many these are."""
+
+    gap_ms: int
+    input_tokens: int
+    output_tokens: int
+    back: int = 0
+    blocks: int = 0
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        begins = f"/{self.back}:{self.blocks}" if self.blocks else ""
+        return f"{self.gap_ms}/{self.input_tokens}/{self.output_tokens}{begins}"
+
+
+class RecordedRequests(Strict):
+    """Requests of a trace, in the stretch of it in which they come fastest."""
+
+    peak_requests_per_second: Rate
+    """Of the whole trace in its busiest minute, the rate that is planned for; so the next two where nothing else
+    changes them afterwards: with them rate and lengths are what is asked by then."""
+    input_tokens: Tokens
+    """Mean of the whole trace."""
+    output_tokens: Tokens
+    block_tokens: Tokens | None = None
+    """Of a block of prompts; None where the trace does not say them."""
+    requests: Annotated[str, Field(max_length=CHARACTERS * MOST_REQUESTS)]
+    """Each as milliseconds since the one before it, tokens of its prompt and tokens of its answer: `12/1024/256`; then
+    how many requests before it the one came whose prompt begins with the same blocks, and how many: `12/1024/256/3:2`.
+    """
+
+    @model_validator(mode="after")
+    def _are_requests(self) -> Self:
+        if REQUESTS.fullmatch(self.requests) is None:
+            raise ValueError("requests are written as `milliseconds/prompt tokens/answer tokens`, a blank between two")
+        rows = self.rows()
+        if not FEWEST_REQUESTS <= len(rows) <= MOST_REQUESTS or not any(row.gap_ms for row in rows[1:]):
+            raise ValueError(f"{FEWEST_REQUESTS} to {MOST_REQUESTS:,} requests, not all of them at one moment")
+        lengths = [tokens for row in rows for tokens in (row.input_tokens, row.output_tokens)]
+        if min(lengths) < 1 or max(lengths) > MAX_TOKENS:
+            raise ValueError(f"prompts and answers of requests have 1 to {MAX_TOKENS:,} tokens")
+        # whoever begins as another has its blocks, and so has that one
+        shared = [
+            (n, row, rows[n - row.back] if 0 < row.back <= n else None) for n, row in enumerate(rows) if row.blocks
+        ]
+        for number, row, like in shared:
+            if like is None or min(self._blocks(row), self._blocks(like)) < row.blocks:
+                raise ValueError(f"request {number + 1} begins with more blocks than it has, or than the one it names")
+        return self
+
+    def rows(self) -> tuple[RecordedRequest, ...]:
+        """All of them, in order."""
+        return _read(self.requests)
+
+    def _blocks(self, row: RecordedRequest) -> int:
+        """Of a prompt."""
+        return 0 if self.block_tokens is None else -(-row.input_tokens // self.block_tokens)
+
+
+@lru_cache(maxsize=MOST_TEXTS)
+def _read(text: str) -> tuple[RecordedRequest, ...]:
+    """The requests that a text holds."""
+    return tuple(RecordedRequest(*map(int, each.replace(":", "/").split("/"))) for each in text.split())
 
 
 class ArrivalProcess(Strict):

@@ -72,28 +72,24 @@ def prompt_blocks(hashes: Sequence[Sequence[object]], input_tokens: Ints) -> Pro
     return PromptBlocks(tokens_of_block(counts, input_tokens), numbers, ends, _repeated(numbers, counts, ends))
 
 
-def chained(block_tokens: int, input_tokens: Ints, begins: Sequence[tuple[int, int]]) -> PromptBlocks:
+def chained(block_tokens: int, input_tokens: Ints, back: Ints, same: Ints) -> PromptBlocks:
     """Numbered blocks of prompts that begin as others before them do.
 
     Args:
         block_tokens: Of a block.
         input_tokens: (N,) of the prompts.
-        begins: Of each how many prompts before it the one came that begins with the same blocks, and how many blocks.
-
-    Raises:
-        ValueError: it begins as one that did not come, or with more blocks than it or that one has.
+        back: (N,) how many prompts before each the one came that begins with the same blocks.
+        same: (N,) how many blocks these are; 0 where none does.
     """
     prompts: list[list[int]] = []
-    count = 0
-    for number, (tokens, (back, same)) in enumerate(zip(input_tokens.tolist(), begins, strict=True)):
-        own, like = -(-tokens // block_tokens), prompts[number - back] if 0 < back <= number else []
-        if same > min(own, len(like)):
-            raise ValueError(f"request {number + 1} begins with more blocks than it has, or than the one that it names")
-        prompts.append([*like[:same], *range(count, count + own - same)])
-        count += own - same
-    counts = np.array([len(each) for each in prompts], dtype=np.int64)
-    numbers, ends = np.array([block for each in prompts for block in each], dtype=np.int64), np.cumsum(counts)
-    return PromptBlocks(block_tokens, numbers, ends, np.array([same for _, same in begins], dtype=np.int64))
+    counts = -(-input_tokens // block_tokens)
+    first_new = np.cumsum(counts - same) - (counts - same)
+    begins = zip(counts.tolist(), first_new.tolist(), back.tolist(), same.tolist(), strict=True)
+    for number, (count, new, before, alike) in enumerate(begins):
+        own = prompts[number - before][:alike] if alike else []
+        prompts.append([*own, *range(new, new + count - alike)])
+    numbers = np.array([block for each in prompts for block in each], dtype=np.int64)
+    return PromptBlocks(block_tokens, numbers, np.cumsum(counts), same)
 
 
 def tokens_of_block(counts: Ints, input_tokens: Ints) -> int:

@@ -31,7 +31,7 @@ def _workload(workload: Workload) -> Iterator[str]:
         read_from = workload.arrivals.read_from
         source = f" (read from {read_from})" if read_from else ""
         kept = workload.arrivals.recorded
-        sent = "" if kept is None else f"as recorded ({len(kept.kept().arrived_s):,} requests), to formulas "
+        sent = "" if kept is None else f"as recorded ({len(kept.rows()):,} requests), to formulas "
         yield f"arrivals {sent}{arrivals_in_words(workload.arrival_cv2)}{source}"
     if workload.lora_adapters is not None:
         yield "one LoRA adapter, merged into the weights"

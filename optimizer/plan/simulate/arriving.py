@@ -7,8 +7,8 @@ import numpy as np
 
 from optimizer.base.arrays import Ints
 from optimizer.base.figures import exactly
-from optimizer.inputs.scenario.demand import POISSON_CV2, arrivals_in_words
-from optimizer.inputs.scenario.recorded import RecordedRequests, TraceRequests
+from optimizer.inputs.scenario.demand import POISSON_CV2, RecordedRequests, arrivals_in_words
+from optimizer.inputs.scenario.trace_requests import TraceRequests, kept_requests
 from optimizer.performance.simulation.arrivals import Stream, ramped, renewal, together, trace
 from optimizer.plan.simulate.servers import ServedWorkload
 
@@ -103,7 +103,7 @@ def _at_rate_of(service: ServedWorkload, kept: RecordedRequests) -> TraceRequest
     prompts than the record's nobody knows.
     """
     (mean_input,), (mean_output,) = service.classes.input_tokens, service.classes.output_tokens
-    arrived_s, prompt, answer, blocks = kept.kept()
+    arrived_s, prompt, answer, blocks = kept_requests(kept)
     faster = service.rate_per_s / kept.peak_requests_per_second
     (coming,) = np.nonzero(np.random.default_rng(LEFT_OUT).random(len(arrived_s)) < faster)
     return TraceRequests(
