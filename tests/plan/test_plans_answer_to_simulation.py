@@ -88,7 +88,7 @@ def test_a_promise_that_nobody_doubts_lowers_nothing(catalogs: Catalogs) -> None
         {"share": 0.7, "input_tokens": 300, "output_tokens": 150},
         {"share": 0.3, "input_tokens": 6000, "output_tokens": 300},
     ]
-    asked = CHAT | {"model": "llama-3.1-70b", "requests_per_second": 30, "slo": {"ttft_ms": 1950, "tpot_ms": 80}}
+    asked = CHAT | {"model": "llama-3.1-70b", "requests_per_second": 31, "slo": {"ttft_ms": 1950, "tpot_ms": 80}}
     asked = {name: said for name, said in asked.items() if name not in ("input_tokens", "output_tokens")}
     gpus = {"allow": ["a100-80-sxm", "h100-sxm", "h200-sxm"]}
     policy = {"providers": {"allow": ["verda"]}, "gpus": gpus, "precisions": ["fp8", "int4"]}
@@ -325,7 +325,7 @@ def without_a_reserve(name: str, requests_per_second: float, catalogs: Catalogs)
 
 def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
     """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
-    found = without_a_reserve("chat-70b", 4.15, catalogs)
+    found = without_a_reserve("chat-70b", 4.28, catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     lowered = [{each.gpu for each in item.lowered} for item in found.simulation.rounds]
@@ -340,7 +340,7 @@ def test_in_the_last_rounds_all_others_are_counted_on_for_less(
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(until_it_holds, "ROUNDS_ALONE", 1)
-    found = without_a_reserve("chat-70b", 4.15, catalogs)
+    found = without_a_reserve("chat-70b", 4.28, catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     first, second = found.simulation.rounds

@@ -141,7 +141,7 @@ def test_no_way_out_is_told_at_the_price_of_a_plan_that_breaks_its_promise(marke
     A budget of 3,212 USD was offered, too, for a plan that breaks its promise and has none beside it that keeps it.
     """
     catalogs = market_of("hotaisle", "digitalocean")
-    workload = {"name": "chat", "model": "llama-3.3-70b", "requests_per_second": 4, "slo": {"tpot_ms": 40}}
+    workload = {"name": "chat", "model": "llama-3.3-70b", "requests_per_second": 3.7, "slo": {"tpot_ms": 40}}
     workload |= {"input_tokens": 1500, "output_tokens": 400}
     policy = {"max_monthly_usd": 3000, "engines": ["sglang"], "gpus": {"allow": ["mi300x", "mi350x"]}}
     raw = {"name": "case", "workloads": [workload], "policy": policy}
