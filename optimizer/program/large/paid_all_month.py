@@ -38,6 +38,7 @@ from optimizer.program.large.rises import with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.several_prices import SeveralPrices
 from optimizer.program.large.unlinked import unlinked
+from optimizer.program.problem.data import Offers
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.layouts import load_groups
 from optimizer.program.problem.problem import Problem, Sorted, compacted
@@ -54,6 +55,9 @@ SHARE_OF_BOXES: Final = 0.4
 
 CLOSE: Final = 5e-3
 """Share of what a plan costs that may be left open of one number of machines, so that others have their turn."""
+
+WIDE: Final = 0.03
+"""How much more than a bound a plan may cost for one to be looked for before numbers are listed."""
 
 BY_HOURS: Final = 1e-4
 """Share e of the price that is paid by the hour."""
@@ -78,10 +82,18 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
     if not serves_all(part.problem):
         return known
     own, offers = replace(state, cutoff_usd_per_hour=most), part.problem.offers
-    counts = listed_counts(np.where(offers.always_paid, offers.price_usd_per_hour, np.inf), offers.available, most)
+    looks = _Looks(part.problem, kind, at_all, state.clock)
+    if known.plan is None and most > (1 + WIDE) * at_all.bound.usd_per_hour:
+        # the less a plan may cost the fewer numbers are listed, so there is one before they are
+        _, plan = looks.by_levels(_whole(at_all.counts[part.offers], offers), own, search)
+        if plan is not None and plan.usd_per_hour < most:
+            known, most = replace(known, plan=plan.for_whole(part, week)), plan.usd_per_hour
+            own = replace(own, cutoff_usd_per_hour=most)
+    may_pay = can_beat(week, at_all.bound, None, own)[part.candidates]
+    there = offers.always_paid & (np.bincount(part.problem.candidates.offer, may_pay, len(offers)) > 0)
+    counts = listed_counts(np.where(there, offers.price_usd_per_hour, np.inf), offers.available, most)
     if counts is None:
         return _told_by_boxes(part, week, kind, known, own, search)
-    looks = _Looks(part.problem, kind, at_all, state.clock)
     at_least = np.maximum(looks.beside(counts), at_all.bound.usd_per_hour)
     listed = np.flatnonzero(at_least <= most)
     if len(listed) > MOST_COUNTS:
@@ -175,6 +187,7 @@ class _Looks:
         """
         self._week, self._kind, levels = week, kind, unlinked(week, kind)
         self._levels = dict[bytes, Levels]()
+        self._told = dict[bytes, tuple[float, Incumbent | None]]()
         self._hours, self._worth = levels.traffic.share_of_month, found.worth.by_kind(kind)
         demand = np.zeros(levels.traffic.demand_per_s.shape)
         np.add.at(demand, (kind[week.demands.period], week.demands.request_class), found.demand)
@@ -194,7 +207,12 @@ class _Looks:
         return paid + with_rises(_by_the_hour(self._week, count), least[self._kind], state.clock)
 
     def by_levels(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
-        """The same from exact programs of levels, and a plan with no more machines."""
+        """The same from exact programs of levels, and a plan with no more machines; told again what it was told."""
+        if (told := self._told.get(count.tobytes())) is None:
+            told = self._told[count.tobytes()] = self._by_levels(count, state, search)
+        return told
+
+    def _by_levels(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
         paid, free, part = _paying_for(self._week, count)
         if not serves_all(part.problem):
             return np.inf, None
@@ -272,11 +290,16 @@ def plan_of_levels(
     Returns:
         None where there are none, or they do not tell of one another, or no plan is found.
     """
-    count = np.rint(found.counts).astype(np.int64) * part.problem.offers.always_paid
+    count = _whole(found.counts, part.problem.offers)
     if part.problem.traffic.periods == 1 or not has_levels(_by_the_hour(part.problem, count)):
         return None
     _, plan = _Looks(part.problem, kind, found, state.clock).by_levels(count, state, search)
     return None if plan is None else plan.for_whole(part, week)
+
+
+def _whole(counts: Floats, offers: Offers) -> Ints:
+    """(O,) the numbers of machines paid all month that are nearest to a bound's."""
+    return np.asarray(np.rint(counts).astype(np.int64) * offers.always_paid)
 
 
 def _by_the_hour(week: Problem, count: Floats | Ints) -> Problem:
