@@ -24,7 +24,10 @@ FREE_NODES: Final = 500
 MOST_PERIODS: Final = 24
 """Of a plan that is made larger period by period; of more, those that run and need the same are one."""
 
-MOST_PREDICTED: Final = 2
+NEAR: Final = 1.02
+"""Times the cost of a plan up to which one in which what is sent to each is open is not compared with others."""
+
+MOST_PREDICTED: Final = 6
 """Times that mixes are predicted which a larger plan would send to replicas that do not hold them."""
 
 
@@ -56,9 +59,11 @@ def _cheapest_that_holds(known: Answer, inquiry: Inquiry) -> Answer | None:
             break
         asked = asked.with_predicted(broken)
         free = _with_standing(known, asked, running, FREE_NODES)
+    if free is not None and not free.broken() and _usd(free) <= NEAR * _usd(known):
+        return free
     needed = _replicas(known, inquiry, _needed)
     plans = [free, _with_standing(known, inquiry, needed)]
-    if free is not None and free.broken():
+    if free is not None:
         # what this one sends is served by as many as its own mixes take
         plans.append(_with_standing(free, asked, _replicas(free, asked, _needed)))
     held = [found for found in plans if found is not None and not found.broken()]
