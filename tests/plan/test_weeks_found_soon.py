@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from optimizer.answers.planning import tried as later
+from optimizer.answers.planning import tried as trying
 from optimizer.answers.planning.optimize import verified
 from optimizer.answers.planning.tried import SimulatedPlan, tried
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.mixes import OverloadedMix
-from optimizer.performance.candidates.periods import exact_hours
+from optimizer.performance.candidates.periods import exact_hours, joined_hours
 from optimizer.plan.question import mixes_held, solving, soon
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -90,7 +90,7 @@ def test_a_plan_found_later_that_is_as_simple_and_cheaper_is_shown(
         return replace(best, solution=known.above(usd / 2, "time limit"))
 
     simple = replace(cut_short(1.03), cheapest=cut_short(1.01))
-    monkeypatch.setattr(later, "of_every_hour", lambda *_: best)
+    monkeypatch.setattr(trying, "of_every_hour", lambda *_: best)
     shown = tried(asked, simple, Clock()).answer
     assert shown.cheapest is None
     assert shown.solution.cost_usd_per_month == usd
@@ -151,3 +151,51 @@ def test_a_plan_whose_replicas_do_not_hold_is_made_larger_where_no_round_is_left
     none = held(asked, None, None, 0.5 * least_usd)
     assert none.solution.cost_usd_per_month is None
     assert none.solution.bound_usd_per_month == plain.solution.bound_usd_per_month
+
+
+@pytest.mark.parametrize("enlarges", [True, False])
+def test_a_mix_that_a_plan_found_soon_sends_too_much_of_is_known_to_whoever_asks_on(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch, enlarges: bool
+) -> None:
+    """Its replicas hold what they are sent all the same: there are more of them, or nothing is mixed."""
+    solved_once, apart = Inquiry.solved_once, list[bool]()
+
+    def overloaded(asked: Inquiry, keep: None, *_: float | None) -> Answer:
+        found = solved_once(asked, keep)
+        apart.append(not asked.mixes_between())
+        return found if apart[-1] else _OverloadedAnswer(found.inquiry, found.formulation, found.solution)
+
+    monkeypatch.setattr(Inquiry, "solved_once", overloaded)
+    if not enlarges:
+        monkeypatch.setattr(soon, "enlarged", lambda *_: None)
+    asked = Inquiry.of(_week(), catalogs)
+    found = found_soon(asked, most_periods=1)
+    assert found.formulation.problem.traffic.periods == 1
+    assert not found.broken()
+    assert apart == [True, False]
+    assert len(found.inquiry.options[0].pools) > len(asked.options[0].pools)
+    assert verified(found.inquiry, read_back(found)).passed
+    again = found_soon(asked, found.inquiry, most_periods=1)
+    assert len(again.inquiry.options[0].pools) >= len(found.inquiry.options[0].pools)
+
+
+def test_where_every_hour_has_no_plan_in_time_there_is_one_of_as_many_periods_as_allowed(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Inquiry.of(_week(), catalogs)
+    first = replace(found_soon(asked, most_periods=1), every_hour_is_due=True)
+    first = replace(first, solution=first.solution.above(0.0, None))
+    none = replace(first, solution=first.solution.without_its_plan())
+    monkeypatch.setattr(trying, "of_every_hour", lambda *_: none)
+    found = tried(asked, first, Clock())
+    assert found.simulation is not None
+    assert found.simulation.holds
+    assert found.answer.formulation.problem.traffic.periods == 2
+    # at what its replicas were found to hold, like one of a single period
+    alone = found_soon(found.answer.inquiry, most_periods=1).solution.cost_usd_per_month
+    assert _cheapest_usd(found) < (alone or 0.0)
+
+
+def test_hours_are_joined_to_as_few_periods_as_asked() -> None:
+    week = _week()
+    assert [int(joined_hours(week, most).max()) + 1 for most in (1, 2, 3, 9)] == [1, 2, 3, 3]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from optimizer.answers.planning.until_it_holds import (
-    MOST_ROUNDS,
+    MOST_ROUNDS_SOON,
     Attempt,
     confirmed_by_simulation,
     is_to_go_on,
@@ -21,7 +21,7 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import without_make_weights
 from optimizer.plan.question.simplifying import allowed_usd, in_place_of
 from optimizer.plan.question.solving import of_every_hour
-from optimizer.plan.question.soon import first_answer
+from optimizer.plan.question.soon import first_answer, found_soon
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import Simulation
@@ -70,11 +70,13 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
         return SimulatedPlan(_cut_short(answer, left_out), bought, None, ended=False)
     own = clock.share(SHARE_OF_FIRST) if answer.every_hour_is_due else clock
     attempt, ended = until_it_holds(asked, answer, Attempt(answer, bought, confirmed_by_simulation(asked, bought)), own)
+    if attempt.answer.every_hour_is_due and attempt.holds and not own.expired:
+        attempt = _of_more_periods(asked, attempt, own)
     shown = attempt
     while is_to_go_on(attempt.answer) and not clock.expired:
         attempt, refuted = _further(asked, attempt, clock.share(SHARE_OF_REST))
         shown = min((shown, attempt), key=lambda each: (not each.holds, each.cost_usd, -_bound_of(each.answer)))
-        if refuted is None or not attempt.holds or len(refuted.rounds) >= MOST_ROUNDS:
+        if refuted is None or not attempt.holds or len(refuted.rounds) >= MOST_ROUNDS_SOON:
             break
         # what no plan undercuts stands where replicas are counted on for less
         first = replace(attempt.answer, every_hour_is_due=True)
@@ -86,6 +88,27 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     simulation = shown.simulation.model_copy(update={"rounds": shown.rounds})
     left_out = clock.reached if shown.answer.every_hour_is_due else None
     return SimulatedPlan(_cut_short(shown.answer, left_out), shown.bought, simulation, ended)
+
+
+def _of_more_periods(asked: Inquiry, known: Attempt, clock: Clock) -> Attempt:
+    """A plan of as many periods as the policy says, where one is cheaper than a known one of very few: what stands if
+    every hour has none in time, and the less it costs the fewer plans of every hour are to be looked at. Where it does
+    not hold, one of very few that does at what its replicas hold."""
+    most = asked.scenario.policy.elastic.max_periods
+    if most <= known.answer.formulation.periods.count:
+        return known
+    inquiry = replace(known.answer.inquiry, clock=clock)
+    more = found_soon(inquiry, inquiry, most)
+    least_usd = more.solution.cost_usd_per_month
+    if least_usd is None or least_usd >= known.cost_usd:
+        return known
+    solution = more.solution.above(min(_bound_of(known.answer), least_usd), known.answer.solution.ended_by)
+    due, bought = replace(more, solution=solution, every_hour_is_due=True), read_back(more)
+    found = Attempt(due, bought, confirmed_by_simulation(asked, bought), known.rounds)
+    if not found.holds:
+        # what breaks it would break a plan of every hour
+        found, _ = until_it_holds(asked, due, found, clock)
+    return found if found.holds else known
 
 
 def _further(asked: Inquiry, known: Attempt, clock: Clock) -> tuple[Attempt, Attempt | None]:

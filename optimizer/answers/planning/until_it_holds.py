@@ -8,7 +8,7 @@ from typing import Final
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.performance.candidates.lowering import LoweredRate, others_lowered
 from optimizer.plan.explain.comparing import Asking
-from optimizer.plan.question.asking import answered
+from optimizer.plan.question.asking import answered, as_decided
 from optimizer.plan.question.enlarging import enlarged
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import of_few_periods
@@ -26,6 +26,9 @@ MOST_ROUNDS: Final = 6
 
 ROUNDS_ALONE: Final = 4
 """Of them, in which each configuration is counted on for less by its own simulation alone; then all others are, too."""
+
+MOST_ROUNDS_SOON, ROUNDS_ALONE_SOON = 10, 8
+"""The same where a plan of a week is found soon, each in a second or two: as many kinds as its every hour may run."""
 
 SHARE_OF_ROUND: Final = 0.5
 """Of what is left of a limit, for solving again."""
@@ -150,8 +153,9 @@ def until_it_holds(
         clock: Of the whole question.
         again: How it is asked once more; None as any question is.
     """
-    ended = True
-    while not attempt.holds and len(attempt.rounds) < MOST_ROUNDS:
+    ended, soon = True, first.every_hour_is_due
+    most, alone = (MOST_ROUNDS_SOON, ROUNDS_ALONE_SOON) if soon else (MOST_ROUNDS, ROUNDS_ALONE)
+    while not attempt.holds and len(attempt.rounds) < most:
         answer, found, rounds = attempt.answer, attempt.simulation, attempt.rounds
         # another plan would be lowered elsewhere: only a proven one leads to the same next one every time
         ended = ended and answer.proven and not clock.expired
@@ -162,7 +166,7 @@ def until_it_holds(
         if not held:
             break
         lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
-        others = others_lowered(lowered) if len(rounds) >= ROUNDS_ALONE else ()
+        others = others_lowered(lowered) if len(rounds) >= alone else ()
         later = _with_less(asked, (first, answer), (*lowered, *others), clock, again)
         left_no_plan = later.solution.cost_usd_per_month is None
         told = (*rounds, _round(attempt.bought, found, held, others, left_no_plan=left_no_plan))
@@ -221,7 +225,7 @@ def _with_less(
     first, broken = before
     own = clock.share(SHARE_OF_ROUND)
     if asking is None and (is_to_go_on(broken) or first.every_hour_is_due):
-        again = _soon(first, replace(broken.inquiry, clock=own).with_lowered(lowered))
+        again = _soon(asked, before, lowered, own)
     else:
         again = (asking or answered)(replace(asked, clock=own).with_lowered(lowered))
     if again.every_hour_is_due and not own.expired:
@@ -237,16 +241,28 @@ def _with_less(
     return replace(larger, solution=larger.solution.above(bound_usd, found.ended_by))
 
 
-def _soon(first: Answer, lowered: Inquiry) -> Answer:
+def _soon(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock) -> Answer:
     """A plan at lowered rates after a search that was cut short, with what that one proved: what it left open is asked
-    once more when a plan holds (`_further`), not of each that does not."""
-    again = (found_soon if first.every_hour_is_due else of_few_periods)(lowered)
+    once more when a plan holds (`_further`), not of each that does not.
+
+    Args:
+        asked: As it was first put to the solver.
+        before: Its first answer, at the rates that are predicted, and the one whose plan broke a promise.
+        lowered: What replicas are counted on for.
+        clock: Of the round.
+    """
+    first, broken = before
+    if first.every_hour_is_due:
+        known = replace(broken.inquiry, clock=clock).with_lowered(lowered)
+        again = found_soon(as_decided(replace(asked, clock=clock), broken).with_lowered(lowered), known)
+    else:
+        again = of_few_periods(replace(broken.inquiry, clock=clock).with_lowered(lowered))
     solution = again.solution
     if solution.cost_usd_per_month is None:
         return again
     # what few periods say is true of these alone
     least_usd = min(_bound_usd(first, again), solution.cost_usd_per_month)
-    ended_by = lowered.clock.reached or first.solution.ended_by
+    ended_by = clock.reached or first.solution.ended_by
     return replace(again, solution=solution.above(least_usd, ended_by), every_hour_is_due=True)
 
 

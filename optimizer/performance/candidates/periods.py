@@ -74,6 +74,11 @@ def periods(scenario: Scenario) -> Periods:
     return grouped(scenario, _hour_to_period(week, elastic.max_periods, by_runs=elastic.idling_can_pay))
 
 
+def joined_hours(scenario: Scenario, most: int) -> Ints:
+    """(168,) the period of each hour of the same in at most so many periods."""
+    return _hour_to_period(_week(scenario), most, by_runs=scenario.policy.elastic.idling_can_pay)
+
+
 def exact_hours(scenario: Scenario) -> Ints:
     """(168,) the period of each hour in the fewest periods known to lose no plan, whatever `max_periods` is.
 
