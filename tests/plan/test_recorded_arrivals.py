@@ -74,6 +74,15 @@ def test_more_comes_as_much_faster(catalogs: Catalogs) -> None:
     assert double.span_s == pytest.approx(GAPS_MS[1:].sum() / 2000)
 
 
+def test_where_too_few_of_a_record_would_come_requests_are_drawn(catalogs: Catalogs, service: ServedWorkload) -> None:
+    """At a ten-thousandth of the rate none came, and a plan of that ended in a traceback."""
+    assert Arrivals.as_asked(served(catalogs, requests_per_second=0.001)) == Arrivals(2.0)
+    assert Arrivals.as_asked(service.one_at(0, 0.09)).kept is None
+    assert Arrivals.as_asked(service.one_at(0, 0.11)).kept is not None
+    few = RECORD | {"requests": " ".join(f"{gap}/500/100" for gap in GAPS_MS[:30])}
+    assert Arrivals.as_asked(served(catalogs, arrivals={"cv2": 2, "recorded": few})) == Arrivals(2.0)
+
+
 def test_lengths_are_those_that_are_asked(catalogs: Catalogs, service: ServedWorkload) -> None:
     longer = sent(served(catalogs, output_tokens=250))
     assert set(longer.output_tokens.tolist()) == {250}

@@ -14,6 +14,8 @@ from optimizer.plan.simulate.servers import ServedWorkload
 
 LEFT_OUT: Final = 0
 """Seed of which requests of a record are left out."""
+FEWEST_RECORDED: Final = 200
+"""Requests at the rate that is asked, of which a record tells more than as many as one likes that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,13 @@ class Arrivals:
     def as_asked(cls, service: ServedWorkload) -> Self:
         """As the scenario says it of a workload.
 
-        Requests of several classes are drawn: which of them is sent to which replicas a record does not say.
+        Requests of several classes are drawn: which of them is sent to which replicas a record does not say. So are
+        those of which too few would come to tell anything.
         """
         said = service.workload.arrivals
         kept = said.recorded if said is not None and len(service.names) == 1 else None
+        if kept is None or len(kept.rows()) * service.rate_per_s < FEWEST_RECORDED * kept.peak_requests_per_second:
+            return cls(service.cv2)
         return cls(service.cv2, kept=kept)
 
     @property

@@ -282,7 +282,7 @@ def _in_words(asked: Mapping[str, Arrivals]) -> str:
 def _simulated_part(service: ServedWorkload, arrivals: Arrivals, requests: int) -> tuple[ServedWorkload, int]:
     """The fleet that requests are dealt to, and how many there are, enough for each of its replicas."""
     largest = LARGEST_COUNTED_FLEET if service.router in KNOWING else LARGEST_FLEET
-    fleet = service if arrivals.recorded is not None else service.no_larger_than(largest)
+    fleet = service if arrivals.is_record else service.no_larger_than(largest)
     return fleet, max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
 
 
