@@ -8,6 +8,7 @@ import pytest
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.simulation.arrivals import Stream
+from optimizer.plan.grounds.question import asked
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
@@ -23,22 +24,23 @@ RECORD = {
     "output_tokens": 100,
     "requests": " ".join(f"{gap}/{400 + gap}/100" for gap in GAPS_MS),
 }
+WORKLOAD: dict[str, Any] = {
+    "name": "chat",
+    "model": "llama-3.1-8b",
+    "requests_per_second": 10,
+    "input_tokens": 500,
+    "output_tokens": 100,
+    "arrivals": {"cv2": 2, "recorded": RECORD},
+    "slo": {"ttft_ms": 800},
+}
+TWO_CLASSES = [{"share": 0.5, "input_tokens": each, "output_tokens": 9} for each in (90, 900)]
 RNG = np.random.default_rng(0)
 
 
-def served(catalogs: Catalogs, **asked: Any) -> ServedWorkload:
+def served(catalogs: Catalogs, **changes: Any) -> ServedWorkload:
     """A workload of ten requests a second, or as asked, on its plan."""
-    workload: dict[str, Any] = {
-        "name": "chat",
-        "model": "llama-3.1-8b",
-        "requests_per_second": 10,
-        "input_tokens": 500,
-        "output_tokens": 100,
-        "arrivals": {"cv2": 2, "recorded": RECORD},
-        "slo": {"ttft_ms": 800},
-    }
     policy = {"gpus": {"allow": ["l40s"]}, "precisions": ["fp8"], "engines": ["vllm"]}
-    scenario = Scenario.model_validate({"name": "s", "workloads": [workload | asked], "policy": policy})
+    scenario = Scenario.model_validate({"name": "s", "workloads": [WORKLOAD | changes], "policy": policy})
     (service,) = services(Claim(scenario, catalogs, read_back(solved(Inquiry.of(scenario, catalogs)))), 0.9)
     return service
 
@@ -81,6 +83,18 @@ def test_where_too_few_of_a_record_would_come_requests_are_drawn(catalogs: Catal
     assert Arrivals.as_asked(service.one_at(0, 0.11)).kept is not None
     few = RECORD | {"requests": " ".join(f"{gap}/500/100" for gap in GAPS_MS[:30])}
     assert Arrivals.as_asked(served(catalogs, arrivals={"cv2": 2, "recorded": few})) == Arrivals(2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "arrivals as recorded (2,000 requests), to formulas gamma"),
+        ({"requests_per_second": 0.001}, "arrivals gamma"),
+        ({"request_classes": TWO_CLASSES, "input_tokens": None, "output_tokens": None}, "arrivals gamma"),
+    ],
+)
+def test_a_question_says_whether_requests_are_drawn(changes: dict[str, Any], said: str) -> None:
+    assert said in asked(Scenario.model_validate({"name": "s", "workloads": [WORKLOAD | changes]}))[0]
 
 
 def test_lengths_are_those_that_are_asked(catalogs: Catalogs, service: ServedWorkload) -> None:

@@ -31,6 +31,8 @@ MOST_REQUESTS: Final = 10_000
 """That are kept: some 0.1 MB of text, simulated in half a second."""
 FEWEST_REQUESTS: Final = 2
 """That have a time between them."""
+FEWEST_SENT: Final = 200
+"""Requests at the rate that is asked, of which a record tells more than as many as one likes that are drawn."""
 REQUEST: Final = r"\d{1,12}/\d{1,8}/\d{1,8}(?:/\d{1,5}:\d{1,6})?"
 REQUESTS: Final = re.compile(f"{REQUEST}(?: {REQUEST})*")
 CHARACTERS: Final = 40
@@ -234,6 +236,10 @@ class RecordedRequests(Strict):
     def rows(self) -> tuple[RecordedRequest, ...]:
         """All of them, in order."""
         return _read(self.requests)
+
+    def are_enough_at(self, rate_per_s: float) -> bool:
+        """Whether of so many requests/s enough are these: of fewer a record tells less than drawn ones do."""
+        return len(self.rows()) * rate_per_s >= FEWEST_SENT * self.peak_requests_per_second
 
     def _blocks(self, row: RecordedRequest) -> int:
         """Of a prompt."""

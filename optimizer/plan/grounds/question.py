@@ -30,9 +30,7 @@ def _workload(workload: Workload) -> Iterator[str]:
     if workload.arrivals is not None:
         read_from = workload.arrivals.read_from
         source = f" (read from {read_from})" if read_from else ""
-        kept = workload.arrivals.recorded
-        sent = "" if kept is None else f"as recorded ({len(kept.rows()):,} requests), to formulas "
-        yield f"arrivals {sent}{arrivals_in_words(workload.arrival_cv2)}{source}"
+        yield f"arrivals {_recorded(workload)}{arrivals_in_words(workload.arrival_cv2)}{source}"
     if workload.lora_adapters is not None:
         yield "one LoRA adapter, merged into the weights"
     if workload.cached_input_share:
@@ -62,6 +60,14 @@ def _workload(workload: Workload) -> Iterator[str]:
         yield f"at least {workload.min_replicas} replicas"
     if workload.max_replicas is not None:
         yield f"at most {workload.max_replicas} replicas"
+
+
+def _recorded(workload: Workload) -> str:
+    """What is sent as it was recorded, where requests are not drawn."""
+    kept = None if workload.arrivals is None else workload.arrivals.recorded
+    if kept is None or len(workload.classes()) > 1 or not kept.are_enough_at(workload.peak_requests_per_second()):
+        return ""
+    return f"as recorded ({len(kept.rows()):,} requests), to formulas "
 
 
 def _round_trip(network_ms: Mapping[str, float]) -> str:

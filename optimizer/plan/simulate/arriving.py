@@ -14,8 +14,6 @@ from optimizer.plan.simulate.servers import ServedWorkload
 
 LEFT_OUT: Final = 0
 """Seed of which requests of a record are left out."""
-FEWEST_RECORDED: Final = 200
-"""Requests at the rate that is asked, of which a record tells more than as many as one likes that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Arrivals:
         """
         said = service.workload.arrivals
         kept = said.recorded if said is not None and len(service.names) == 1 else None
-        if kept is None or len(kept.rows()) * service.rate_per_s < FEWEST_RECORDED * kept.peak_requests_per_second:
+        if kept is None or not kept.are_enough_at(service.rate_per_s):
             return cls(service.cv2)
         return cls(service.cv2, kept=kept)
 
