@@ -39,7 +39,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import DEFAULT_MAX_UTILIZATION, Router
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.tables import demand_of_trace, requests_of_trace
-from optimizer.inputs.scenario.trace_requests import TraceRequests
+from optimizer.inputs.scenario.traces.requests import TraceRequests
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from optimizer.base.errors import InputError
-from optimizer.inputs.scenario.prompt_blocks import prompt_blocks, tokens_of_block
 from optimizer.inputs.scenario.tables import demand_of_trace, requests_of_trace
+from optimizer.inputs.scenario.traces.blocks import prompt_blocks, tokens_of_block
 
 LINE = {"timestamp": 27_000, "input_length": 1200, "output_length": 52, "hash_ids": [46, 47, 48]}
 

@@ -8,9 +8,9 @@ import pytest
 
 from optimizer import load_scenario
 from optimizer.inputs.scenario.demand import MOST_REQUESTS, RecordedRequests
-from optimizer.inputs.scenario.prompt_blocks import prompt_blocks
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.inputs.scenario.trace_requests import TraceRequests, kept_requests, recorded_requests
+from optimizer.inputs.scenario.traces.blocks import prompt_blocks
+from optimizer.inputs.scenario.traces.requests import TraceRequests, kept_requests, recorded_requests
 
 
 def requests_at(arrived_s: np.ndarray) -> TraceRequests:

@@ -11,7 +11,7 @@ from optimizer import load_scenario
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import InputError
 from optimizer.inputs.scenario.scenario import Workload
-from optimizer.inputs.scenario.trace_arrivals import critical_scale_s, squared_variation, step_of_times_s
+from optimizer.inputs.scenario.traces.arrivals import critical_scale_s, squared_variation, step_of_times_s
 
 WINDOW_S = 60.0
 HEAD = "name: s\nworkloads:\n  - name: chat\n    model: llama-3.1-8b\n    trace: t.csv\n"

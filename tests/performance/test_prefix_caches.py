@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from optimizer.base.arrays import Floats
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
-from optimizer.inputs.scenario.prompt_blocks import prompt_blocks
+from optimizer.inputs.scenario.traces.blocks import prompt_blocks
 from optimizer.performance.physics.memory import kv_bytes_per_token
 from optimizer.performance.physics.setup import Configuration, gather
 from optimizer.performance.simulation.arrivals import Classes, Stream, trace

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.prompt_blocks import prompt_blocks
+from optimizer.inputs.scenario.traces.blocks import prompt_blocks
 from optimizer.performance.physics.setup import Configuration, gather
 from optimizer.performance.simulation.arrivals import Classes, Stream, trace
 from optimizer.performance.simulation.choosing import MOST_APART, MOST_TIMES, LongestPrefix

@@ -16,12 +16,12 @@ from optimizer.base.files import read_text
 from optimizer.base.units import HOURS_PER_WEEK
 from optimizer.inputs.scenario.demand import POISSON_CV2, ArrivalProcess
 from optimizer.inputs.scenario.fields import MAX_RATE, MAX_TOKENS
-from optimizer.inputs.scenario.prompt_blocks import prompt_blocks
 from optimizer.inputs.scenario.scenario import RequestClass
-from optimizer.inputs.scenario.trace_arrivals import critical_scale_s, squared_variation, step_of_times_s
-from optimizer.inputs.scenario.trace_lengths import class_of_lengths
-from optimizer.inputs.scenario.trace_lines import BLOCKS, is_lines, trace_lines
-from optimizer.inputs.scenario.trace_requests import TraceRequests, recorded_requests
+from optimizer.inputs.scenario.traces.arrivals import critical_scale_s, squared_variation, step_of_times_s
+from optimizer.inputs.scenario.traces.blocks import prompt_blocks
+from optimizer.inputs.scenario.traces.lengths import class_of_lengths
+from optimizer.inputs.scenario.traces.lines import BLOCKS, is_lines, trace_lines
+from optimizer.inputs.scenario.traces.requests import TraceRequests, recorded_requests
 
 PEAK_WINDOW_S = 60.0
 LENGTHS = ["input_tokens", "output_tokens"]

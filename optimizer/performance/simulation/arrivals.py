@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.inputs.scenario.prompt_blocks import PromptBlocks
+from optimizer.inputs.scenario.traces.blocks import PromptBlocks
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.inputs.scenario.prompt_blocks import PromptBlocks
+from optimizer.inputs.scenario.traces.blocks import PromptBlocks
 from optimizer.performance.physics.memory import (
     cache_copies,
     kv_bytes_per_sequence,

@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.base.arrays import Ints
 from optimizer.base.figures import exactly
 from optimizer.inputs.scenario.demand import POISSON_CV2, RecordedRequests, arrivals_in_words
-from optimizer.inputs.scenario.trace_requests import TraceRequests, kept_requests
+from optimizer.inputs.scenario.traces.requests import TraceRequests, kept_requests
 from optimizer.performance.simulation.arrivals import Stream, ramped, renewal, together, trace
 from optimizer.plan.simulate.servers import ServedWorkload
 

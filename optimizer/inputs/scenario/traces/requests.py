@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.scenario.demand import MOST_REQUESTS, RecordedRequest, RecordedRequests
-from optimizer.inputs.scenario.prompt_blocks import PromptBlocks, chained
+from optimizer.inputs.scenario.traces.blocks import PromptBlocks, chained
 
 
 class TraceRequests(NamedTuple):

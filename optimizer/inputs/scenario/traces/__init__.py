@@ -1,0 +1,1 @@
+"""Traces of requests: their lines, blocks of prompts, arrivals and lengths, and what of them a scenario keeps."""
