@@ -27,6 +27,10 @@ from optimizer.cli.app import main
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANYTHING = "…"
 
+DECIDES = ("plan", "why-not")
+UNHURRIED = ("--time-limit-s", "1e9", "--work-limit", "40000")
+"""What commands that decide are given besides, so that no machine is too slow or too busy for what a page promises."""
+
 Runner = Callable[[str, Path], tuple[int, str]]
 """Exit code and words of the commands of a block, run in a folder."""
 
@@ -90,8 +94,13 @@ def in_processes(commands: str, checkout: Path) -> tuple[int, str]:
     """Any shell commands; `optimizer` and `python` run the checkout's code."""
     tools = checkout / ".tools"
     tools.mkdir(exist_ok=True)
-    for name, arguments in (("optimizer", " -m optimizer"), ("python", "")):
-        (tools / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)}{arguments} "$@"\n')
+    python = shlex.quote(sys.executable)
+    decided = f'case "$1" in {"|".join(DECIDES)}) set -- "$@" {shlex.join(UNHURRIED)};; esac'
+    for name, script in (
+        ("optimizer", f'{decided}\nexec {python} -m optimizer "$@"'),
+        ("python", f'exec {python} "$@"'),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
     # a run of tests in there shares no plans with this one
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
@@ -105,11 +114,12 @@ def in_this_process(commands: str, checkout: Path) -> tuple[int, str]:
     """Calls of `optimizer`, a line each, until one fails."""
     said = io.StringIO()
     for line in commands.splitlines():
+        words = shlex.split(line)
         with (
             contextlib.chdir(checkout),
             contextlib.redirect_stdout(said),
             contextlib.redirect_stderr(said),
-            mock.patch.object(sys, "argv", shlex.split(line)),
+            mock.patch.object(sys, "argv", [*words, *(UNHURRIED if words[1] in DECIDES else ())]),
         ):
             try:
                 main()
