@@ -27,7 +27,7 @@ from optimizer.plan.explain.unpublished import savings, unpublished
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.benchmark import first_benchmark
 from optimizer.plan.grounds.exposure import exposure
-from optimizer.plan.grounds.filters import idle_filters
+from optimizer.plan.grounds.filters import idle_filters, left_out_unrecorded
 from optimizer.plan.grounds.rejections import Census, nearest_misses
 from optimizer.plan.grounds.scope import narrow
 from optimizer.plan.grounds.track_record import track_record
@@ -111,6 +111,7 @@ def explained(
         warnings=[
             *idle_filters(scenario, inquiry.market),
             *warnings(scenario, inquiry.catalogs, bought, week, others),
+            *left_out_unrecorded(scenario, inquiry.market),
             *savings(untold),
         ],
         not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
@@ -245,6 +246,9 @@ def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation
         marginal_values=[],
         breakpoints=[],
         exposure=None,
-        warnings=list(idle_filters(inquiry.scenario, inquiry.market)),
+        warnings=[
+            *idle_filters(inquiry.scenario, inquiry.market),
+            *left_out_unrecorded(inquiry.scenario, inquiry.market),
+        ],
         not_worked_out=left_out,
     )

@@ -1,7 +1,7 @@
-"""Entries of allow lists that let nothing in: no offer has such a name, or something else excludes those that do."""
+"""Offers that a policy keeps out unawares: those of an entry that lets nothing in, or for want of a fact."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -13,6 +13,18 @@ from optimizer.performance.market.market import Market
 
 MAX_CAUSES = 3
 """Reasons named for one entry, the most frequent first."""
+
+MAX_SELLERS = 4
+"""Sellers named whose offers are left out for want of a fact; of one more the name is as short as its number."""
+
+UNRECORDED = {
+    "country_known": "in which country offers of {} stand",
+    "power_known": "what power offers of {} draw",
+    "carbon_known": "what power offers of {} draw or what their grid emits",
+    "storage_priced": "what storage costs at {}",
+    "egress_priced": "what sending answers costs from {}",
+}
+"""What nobody recorded of the offers that fail a criterion of the market."""
 
 FIELDS: dict[str, Callable[[Offer], str]] = {
     "providers": lambda offer: offer.provider,
@@ -32,6 +44,26 @@ def idle_filters(scenario: Scenario, market: Market) -> Iterator[str]:
             elif not market.admitted[named].any():
                 causes = ", ".join(_causes(market.failed[named]))
                 yield f"policy.{field}: {pattern} lets nothing in, what else is asked excludes its offers ({causes})"
+
+
+def left_out_unrecorded(scenario: Scenario, market: Market) -> Iterator[str]:
+    """A sentence for each fact that a policy asks for, with the sellers of whom nothing is left but for its want."""
+    gpu_is_allowed = np.array([scenario.policy.gpus.permits(offer.gpu) for offer in market.offers], dtype=bool)
+    present = {market.offers[offer].provider for offer in np.flatnonzero(gpu_is_allowed & market.admitted)}
+    fail_once = gpu_is_allowed & (market.failed.sum(axis=1) == 1)
+    for number, criterion in enumerate(OFFER_CRITERIA):
+        sellers = {market.offers[offer].provider for offer in np.flatnonzero(fail_once & market.failed[:, number])}
+        if criterion.name in UNRECORDED and sellers - present:
+            unrecorded = UNRECORDED[criterion.name].format(_named(sorted(sellers - present)))
+            yield f"policy.{criterion.requirement}: nobody recorded {unrecorded}, so they are left out"
+
+
+def _named(sellers: Sequence[str]) -> str:
+    """A few of them, and how many more."""
+    more = len(sellers) - MAX_SELLERS
+    if more <= 1:
+        return ", ".join(sellers)
+    return f"{', '.join(sellers[:MAX_SELLERS])} and {more} more sellers"
 
 
 def _causes(failed: np.ndarray) -> Iterator[str]:
