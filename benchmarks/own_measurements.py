@@ -102,7 +102,7 @@ def _joined(*columns: Names) -> Names:
 
 def _ends(calibration: Calibration, left: HeldOutErrors, at: int, without: str) -> Floats:
     missing = {kind: flags[at] for kind, flags in left.missing.items() if kind != without}
-    width = half_width(calibration, METRICS[at], left.load, left.engine, missing)
+    width = half_width(calibration, METRICS[at], left.load, left.engine, missing, traits=left.traits)
     return np.log(np.stack(bounds(calibration, METRICS[at], left.load, np.ones(len(width)), width, missing)))
 
 

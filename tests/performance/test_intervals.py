@@ -1,5 +1,7 @@
 """Intervals hold what they promise, are wider where less is known, and say where a row was measured."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.setup import Configuration
 from optimizer.performance.uncertainty.evidence import PLANNING_LOAD, margins
 from optimizer.performance.uncertainty.intervals import (
+    FACTOR,
     HALF_WIDTH,
     HIGH,
     LOW,
@@ -23,6 +26,7 @@ from optimizer.performance.uncertainty.intervals import (
     REPEAT_NOISE,
     UNSEEN,
     bounds,
+    half_width,
     load_class,
     planning_share,
 )
@@ -39,11 +43,12 @@ def synthetic(count: int, spread: float, new: float, seed: int = 1) -> HeldOutEr
     names = np.array([f"group {at // 4}" for at in range(count)], dtype=object)
     load = np.where(np.arange(count) % 2 == 0, "offline", "request_rate").astype(object)
     missing = {kind: np.tile(unseen & (kind == "gpu"), (3, 1)) for kind in NOVELTIES}
-    return HeldOutErrors(errors, load, np.full(count, "vllm", dtype=object), names, missing)
+    of_one_kind = (np.full(count, "hopper", dtype=object), np.full(count, "dense", dtype=object))
+    return HeldOutErrors(errors, load, np.full(count, "vllm", dtype=object), of_one_kind, names, missing)
 
 
 def test_widths_are_found_again_in_errors_of_a_known_spread() -> None:
-    tables = interval_tables(synthetic(12_000, 0.1, 0.3), 8)
+    tables = interval_tables(synthetic(12_000, 0.1, 0.3), 8, 16)
     for metric in METRICS:
         assert tables[HALF_WIDTH, metric] == pytest.approx(1.645 * 0.1, rel=0.05)
         assert narrowest(tables, metric, "offline", "vllm") == pytest.approx(1.645 * 0.1, rel=0.1)
@@ -60,7 +65,7 @@ def test_ends_are_those_of_rows_alike() -> None:
     """Where the new only ever takes longer, what was measured keeps its even ends."""
     rows = synthetic(12_000, 0.1, 0.3)
     rows.errors[:, rows.missing["gpu"][0]] = -np.abs(rows.errors[:, rows.missing["gpu"][0]])
-    tables = interval_tables(rows, 8)
+    tables = interval_tables(rows, 8, 16)
     assert tables[HIGH, "ttft"] == pytest.approx(tables[LOW, "ttft"], rel=0.1)
     assert tables[HIGH, f"ttft@{NOVEL}"] > 1.5 * tables[LOW, f"ttft@{NOVEL}"]
     assert tables[PLANNING, f"ttft@{NOVEL}"] > tables[PLANNING, "ttft"]
@@ -79,9 +84,62 @@ def test_a_class_of_few_groups_is_drawn_to_the_broader_one() -> None:
     rows = synthetic(4_000, 0.1, 0.0)
     rows.engine[:8] = "tgi"
     rows.errors[:, :8] = 1.0
-    tables = interval_tables(rows, 8)
+    tables = interval_tables(rows, 8, 16)
     width = narrowest(tables, "tpot", "offline", "tgi")
     assert narrowest(tables, "tpot", "offline", "vllm") < width < 0.5
+
+
+def test_traits_are_found_again_each_beside_the_others() -> None:
+    """Routed models are off by twice as much, Ampere by thrice, whatever else they are."""
+    rows = synthetic(24_000, 0.1, 0.0)
+    random = np.random.default_rng(2)
+    architecture, kind = rows.traits
+    architecture[random.random(24_000) < 0.5] = "ampere"
+    kind[random.random(24_000) < 0.5] = "moe"
+    rows.errors[:] *= np.where(architecture == "ampere", 3.0, 1.0) * np.where(kind == "moe", 2.0, 1.0)
+    tables = interval_tables(rows, 8, 16)
+    for metric in METRICS:
+        factors = {name: tables[FACTOR, f"{metric}@{name}"] for name in ("ampere", "hopper", "moe", "dense")}
+        assert factors["ampere"] / factors["hopper"] == pytest.approx(3, rel=0.1)
+        assert factors["moe"] / factors["dense"] == pytest.approx(2, rel=0.1)
+        # of each kind by itself nine in ten lie within
+        for of_each in product(("ampere", "hopper"), ("moe", "dense")):
+            own = (architecture == of_each[0]) & (kind == of_each[1])
+            width = tables[HALF_WIDTH, metric] * factors[of_each[0]] * factors[of_each[1]]
+            assert np.mean(np.abs(rows.errors[METRICS.index(metric), own]) <= width) == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_trait_of_few_groups_hardly_counts() -> None:
+    rows = synthetic(4_000, 0.1, 0.0)
+    rows.traits[0][:8] = "ampere"
+    rows.errors[:, :8] = 1.0
+    tables = interval_tables(rows, 8, 16)
+    assert 1 < tables[FACTOR, "tpot@ampere"] < 2
+    assert interval_tables(rows, 8, 1)[FACTOR, "tpot@ampere"] > 3
+
+
+def test_what_plans_take_knows_no_traits() -> None:
+    """Which traits rows have changes the interval's factors and ends, and nothing that a margin is made of."""
+    rows = synthetic(4_000, 0.1, 0.3)
+    plain = interval_tables(rows, 8, 16)
+    rows.errors[:, ::3] *= 2
+    before = interval_tables(rows, 8, 16)
+    rows.traits[1][::3] = "moe"
+    after = interval_tables(rows, 8, 16)
+    changed = {parameter for (parameter, group), value in after.items() if before.get((parameter, group)) != value}
+    assert changed <= {FACTOR, LOW, HIGH}
+    assert FACTOR in changed
+    assert plain != before
+
+
+def test_an_interval_is_as_wide_as_its_traits_say(catalogs: Catalogs) -> None:
+    calibration, nothing = Calibration.of(catalogs.calibration), {"gpu": np.zeros(3, dtype=np.bool_)}
+    of_row = ["hopper", "ampere", "nobody measured it"]
+    plain = half_width(calibration, "tpot", ["request_rate"] * 3, ["vllm"] * 3, nothing)
+    found = half_width(calibration, "tpot", ["request_rate"] * 3, ["vllm"] * 3, nothing, traits=[of_row])
+    factors = [calibration.lookup(FACTOR, f"tpot@{name}") for name in of_row[:2]]
+    assert found == pytest.approx(plain * [*factors, 1.0])
+    assert factors[1] > factors[0]
 
 
 def test_quantiles_count_weights() -> None:
@@ -109,7 +167,7 @@ def test_margins_are_one_at_one_half_and_grow_with_confidence(catalogs: Catalogs
 
 
 def test_intervals_were_calibrated_on_what_was_left_out(catalogs: Catalogs) -> None:
-    made = (HALF_WIDTH, UNSEEN, LOW, HIGH, PLANNING, REPEAT_NOISE)
+    made = (HALF_WIDTH, FACTOR, UNSEEN, LOW, HIGH, PLANNING, REPEAT_NOISE)
     entries = [entry for entry in catalogs.calibration if entry.parameter in made]
     assert {entry.parameter for entry in entries} == set(made)
     assert {entry.method for entry in entries if entry.parameter != REPEAT_NOISE} == {"left out"}

@@ -36,6 +36,7 @@ def test_every_calibrated_row_is_declared(calibration: Calibration) -> None:
         "fit_error",
         "evidence",
         "interval_half_width",
+        "interval_factor",
         "interval_drafted",
         "interval_apart",
         "apart_measured",

@@ -26,7 +26,7 @@ from optimizer.performance.uncertainty.evidence import (
     pipelines,
     releases,
 )
-from optimizer.performance.uncertainty.intervals import COVERAGE, HALF_WIDTH, REPEAT_NOISE, UNSEEN
+from optimizer.performance.uncertainty.intervals import COVERAGE, FACTOR, HALF_WIDTH, REPEAT_NOISE, UNSEEN
 from optimizer.performance.uncertainty.own_updates import OWN_SOURCE
 
 PUBLISHED_SOURCE: Final = "serving-measurements-2026-11"
@@ -35,6 +35,7 @@ PRIOR_NOTE: Final = "prior: "
 """How the note of a row begins that says where its prior comes from: a fit keeps it, up to `THEN`."""
 
 THEN: Final = "; then "
+INTERVAL_UNITS: Final = {HALF_WIDTH: "logarithm", UNSEEN: "logarithm", FACTOR: "factor"}
 PERCENT: Final = 100
 WORST_SHARE: Final = 0.9
 
@@ -150,8 +151,8 @@ def interval_rows(
     fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int, origin: Origin
 ) -> list[CalibrationEntry]:
     """The widths of intervals, from what fits without a group, model, GPU, cell or source would have predicted."""
-    shrinkage = fitted.calibration.lookup(FIT, "shrinkage_groups")
-    tables = interval_tables(held_out_errors(fitted, catalogs, x, seed), shrinkage)
+    shrinkage, of_traits = (fitted.calibration.lookup(FIT, f"shrinkage_groups{of}") for of in ("", "@trait"))
+    tables = interval_tables(held_out_errors(fitted, catalogs, x, seed), shrinkage, of_traits)
     note = f"groups, models, GPUs, cells and sources left out, seed {seed}"
     made = [
         entry(
@@ -159,7 +160,7 @@ def interval_rows(
             parameter,
             group,
             rounded(value),
-            unit="logarithm" if parameter in (HALF_WIDTH, UNSEEN) else "share of the half-width",
+            unit=INTERVAL_UNITS.get(parameter, "share of the half-width"),
             method="left out",
             note=note,
         )

@@ -1,12 +1,14 @@
-"""Intervals calibrated on what was left out: the widths, by metric, load, engine and novelty, that hold 90 % of it.
+"""Intervals calibrated on what was left out: widths by metric, load, engine, trait and novelty that hold 90 % of it.
 
 Split conformal calibration, normalized: a left-out row's error divided by its half-width has its 90th percentile at 1.
-A class of few groups is drawn to the broader one, n groups against the catalog's `fit` row `shrinkage_groups`.
+A class of few groups is drawn to the broader one, n groups against the catalog's `fit` row `shrinkage_groups`; a trait,
+which holds under every load, to none at all, against `shrinkage_groups@trait`. What plans take, novelties and one-sided
+shares, is found without traits, as they take it.
 Reference: Papadopoulos et al., Normalized nonconformity measures for regression conformal prediction, 2008.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import group_name
 from optimizer.performance.uncertainty.intervals import (
     COVERAGE,
+    FACTOR,
     HALF_WIDTH,
     HIGH,
     LOW,
@@ -50,6 +53,7 @@ class HeldOutErrors:
         errors: log predicted − log measured, (3, n), NaN where nothing was measured.
         load: Load class of each row.
         engine: Its engine.
+        traits: What else it is of that may make it more or less certain, a column a trait.
         group: Its group.
         missing: What the fit that left it out had never seen, by kind and metric, (3, n).
     """
@@ -57,25 +61,28 @@ class HeldOutErrors:
     errors: Floats
     load: Names
     engine: Names
+    traits: tuple[Names, ...]
     group: Names
     missing: Mapping[str, Flags]
 
     def take(self, rows: Flags) -> "HeldOutErrors":
         """Some of the rows."""
         missing = {kind: flags[:, rows] for kind, flags in self.missing.items()}
-        return HeldOutErrors(self.errors[:, rows], self.load[rows], self.engine[rows], self.group[rows], missing)
+        load, engine, *traits, group = (names[rows] for names in (self.load, self.engine, *self.traits, self.group))
+        return HeldOutErrors(self.errors[:, rows], load, engine, tuple(traits), group, missing)
 
 
 Widths = dict[tuple[str, str], float]
 """Value by parameter and group, as the calibration catalog holds it."""
 
 
-def interval_tables(held_out: HeldOutErrors, shrinkage: float) -> Widths:
+def interval_tables(held_out: HeldOutErrors, shrinkage: float, of_traits: float) -> Widths:
     """All rows of the calibration catalog that make intervals and margins.
 
     Args:
         held_out: Errors on what fits had not seen.
         shrinkage: Groups that a class needs to count as much as the broader one.
+        of_traits: Groups that a trait needs to count as much as none.
     """
     tables: Widths = {}
     for at, (metric, error) in enumerate(zip(METRICS, held_out.errors, strict=True)):
@@ -83,16 +90,17 @@ def interval_tables(held_out: HeldOutErrors, shrinkage: float) -> Widths:
         missing = {kind: flags[at] for kind, flags in part.missing.items()}
         weight = group_weights(part.group, np.ones(len(part.group), dtype=np.bool_), ALIKE)
         deviation = -error[np.isfinite(error)]
-        rows = _Left(part.load, part.engine, missing)
-        tables |= _metric_tables(metric, rows, deviation, _Sample(weight, part.group, shrinkage))
+        rows = _Left(part.load, part.engine, part.traits, missing)
+        tables |= _metric_tables(metric, rows, deviation, _Sample(weight, part.group, shrinkage), of_traits)
     return tables
 
 
 class _Left(NamedTuple):
-    """The left-out rows of one metric, n of them: load class, engine, and what their fit had never seen, by kind."""
+    """The left-out rows of one metric, n of them: load class, engine, traits, and what their fit had never seen."""
 
     load: Names
     engine: Names
+    traits: tuple[Names, ...]
     missing: Mapping[str, Flags]
 
 
@@ -117,7 +125,7 @@ class _Sample:
         return (count * own + self.shrinkage * broader) / (count + self.shrinkage)
 
 
-def _metric_tables(metric: str, part: _Left, error: Floats, sample: _Sample) -> Widths:
+def _metric_tables(metric: str, part: _Left, error: Floats, sample: _Sample, of_traits: float) -> Widths:
     """The rows of one metric; `error` is log measured − log predicted, (n,)."""
     tables = _classes(metric, part, np.abs(error), sample)
     # (load, engine) -> squared half-width of the row
@@ -125,7 +133,33 @@ def _metric_tables(metric: str, part: _Left, error: Floats, sample: _Sample) -> 
     squared = classes.by_row([narrowest(tables, metric, *pair) ** 2 for pair in classes.categories])
     novelties = _novelties(part, error, squared, sample)
     tables |= {(UNSEEN, group_name((metric, kind))): width for kind, width in novelties.items()}
-    return tables | _ends(metric, part, error / np.sqrt(squared + _added(novelties, part)), sample)
+    added = _added(novelties, part)
+    tables |= _planned(metric, part, error / np.sqrt(squared + added), sample)
+    factors = _factors(part, np.abs(error) / np.sqrt(squared), replace(sample, shrinkage=of_traits))
+    tables |= {(FACTOR, group_name((metric, name))): factor for name, factor in factors.items()}
+    tables[FACTOR, metric] = 1.0
+    return tables | _ends(metric, part, error / np.sqrt(squared * _product(factors, part.traits) ** 2 + added), sample)
+
+
+def _factors(part: _Left, scaled: Floats, sample: _Sample) -> dict[str, float]:
+    """How much wider than others rows of each trait are, by name, found in turns; `scaled` is in half-widths, (n,)."""
+    plain = ~anything_missing(part.missing)
+    factors = {name: 1.0 for names in part.traits for name in sorted(set(names))}
+    for _ in range(SWEEPS):
+        for at, names in enumerate(part.traits):
+            others = _product(factors, part.traits[:at] + part.traits[at + 1 :])
+            for name in sorted(set(names)):
+                factors[name] = sample.shrunk(scaled / others, plain & (names == name), 1.0)
+    return factors
+
+
+def _product(factors: Mapping[str, float], traits: Sequence[Names]) -> Floats:
+    """Of the factors of each row's traits, (n,); 1 of none."""
+    total = np.ones(1)
+    for names in traits:
+        kinds = Categorical.of(names)
+        total = total * kinds.by_row([factors[name] for name in kinds.categories])
+    return total
 
 
 def _novelties(part: _Left, error: Floats, squared: Floats, sample: _Sample) -> dict[str, float]:
@@ -167,28 +201,40 @@ def narrowest(tables: Widths, metric: str, load: str, engine: str) -> float:
     return next(tables[HALF_WIDTH, group] for group in groups if (HALF_WIDTH, group) in tables)
 
 
-def _ends(metric: str, part: _Left, scaled: Floats, sample: _Sample) -> Widths:
-    """Ends of the interval by load, and the planning margin, in half-widths; `scaled` is log measured / predicted.
+def _planned(metric: str, part: _Left, scaled: Floats, sample: _Sample) -> Widths:
+    """The planning margin in half-widths; `scaled` is log measured / predicted in those that plans take.
 
     Of rows whose kind was measured and of the others apart: errors of these are more one-sided.
     """
+    slow, unmeasured = (scaled if SLOW_IS_HIGH[metric] else -scaled), anything_missing(part.missing)
+    measured = sample.quantile(slow, _of_kind(unmeasured, False), PLANNING_CONFIDENCE)
+    novel = sample.quantile(slow, _of_kind(unmeasured, True), PLANNING_CONFIDENCE)
+    # who knows less leaves no less room
+    return {(PLANNING, metric): measured, (PLANNING, group_name((metric, NOVEL))): max(novel, measured)}
+
+
+def _ends(metric: str, part: _Left, scaled: Floats, sample: _Sample) -> Widths:
+    """Ends of the interval by load, in half-widths; `scaled` is log measured / predicted.
+
+    Of rows whose kind was measured and of the others apart, as in `_planned`.
+    """
     upper, unmeasured = 1 - (1 - COVERAGE) / 2, anything_missing(part.missing)
-    slow = scaled if SLOW_IS_HIGH[metric] else -scaled
     tables: Widths = {}
     for novel in (False, True):
         rows = unmeasured == novel
-        alike = rows if rows.any() else ~rows
-        planned = group_name((metric, NOVEL)) if novel else metric
-        tables[PLANNING, planned] = sample.quantile(slow, alike, PLANNING_CONFIDENCE)
         for parameter, side in ((LOW, -scaled), (HIGH, scaled)):
-            overall = sample.quantile(side, alike, upper)
+            overall = sample.quantile(side, _of_kind(unmeasured, novel), upper)
             for load in sorted(set(part.load)):
                 of_load, of_metric, *_ = share_groups(metric, load, novel)
                 found = sample.shrunk(side, rows & (part.load == load), overall, upper)
                 tables |= {(parameter, of_metric): overall, (parameter, of_load): max(found, LEAST_SHARE)}
-    # who knows less leaves no less room
-    of_novel = PLANNING, group_name((metric, NOVEL))
-    return tables | {of_novel: max(tables[of_novel], tables[PLANNING, metric])}
+    return tables
+
+
+def _of_kind(unmeasured: Flags, novel: bool) -> Flags:
+    """The rows of which something was not measured, or the others; those that there are where one kind is missing."""
+    rows: Flags = unmeasured == novel
+    return rows if rows.any() else ~rows
 
 
 def quantile(values: Floats, weight: Floats, share: float) -> float:

@@ -28,6 +28,7 @@ from optimizer.performance.uncertainty.evidence import (
     host_linked,
     measured_groups,
     named_pairs,
+    traits_of,
     unseen_among,
 )
 from optimizer.performance.uncertainty.intervals import load_class
@@ -65,6 +66,7 @@ def held_out_errors(fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int
         ),
         load=np.tile(load_classes(fitted, fitted.parameters.values(fitted.calibration, x)), len(folds)),
         engine=np.tile(names["engine"], len(folds)),
+        traits=tuple(np.tile(trait, len(folds)) for trait in traits_of(catalogs, names["model"], names["gpu"])),
         group=np.tile(fitted.group, len(folds)),
         missing=missing | shared,
     )

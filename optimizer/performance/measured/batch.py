@@ -1,5 +1,6 @@
 """`optimizer predict --batch`: a table of deployments in, the same table with predictions out."""
 
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -28,6 +29,7 @@ from optimizer.performance.uncertainty.evidence import (
     named_pairs,
     narrowed,
     pipelines,
+    traits_of,
     unseen,
     with_everywhere,
 )
@@ -131,7 +133,9 @@ def _predicted(
     table.remark(table.column(rows, unheard_of, False), UNHEARD_OF)
     table.remark(table.column(rows, _too_long(found), False), TOO_LONG)
     values, loads, utilization = _values(found, table, rows, own)
-    around = _Intervals(calibration, loads, table.names["engine"][rows], missing, guessed, own, foreign)
+    engine, model, gpu = (table.names[name][rows] for name in ("engine", "model", "gpu"))
+    traits = traits_of(catalogs, model, gpu)
+    around = _Intervals(calibration, loads, engine, missing, guessed, traits, own, foreign)
     output_tokens = table.numbers["output_tokens"][rows]
     per_request = {"pred_output_tok_s": output_tokens, "pred_request_throughput": np.ones(len(rows))}
     for name, metric in PREDICTIONS.items():
@@ -156,20 +160,22 @@ class _Intervals(NamedTuple):
     engines: Names
     missing: Missing
     guessed: Flags
+    traits: tuple[Names, Names]
     own: OwnPredictions
     foreign: bool
 
     def ends(self, name: str, metric: str, value: Floats) -> tuple[Floats, Floats]:
         """The ends of the interval around one predicted column, a percentile's wider than its metric's."""
-        calibration, width = self.calibration, self.width(metric)
+        calibration, width = self.calibration, self.width(metric, self.traits)
         if (TAIL, name) in calibration.position:
             width = np.hypot(width, calibration.lookup(TAIL, name))
         return bounds(calibration, metric, self.loads, value, width, self.missing[metric])
 
-    def width(self, metric: str) -> Floats:
-        """Half-widths of a metric."""
+    def width(self, metric: str, traits: Sequence[Names] = ()) -> Floats:
+        """Half-widths of a metric; those that plans take know no traits."""
         calibration, left = self.calibration, self.own.widths(metric, self.loads)
-        width = half_width(calibration, metric, self.loads, self.engines, self.missing[metric], self.guessed)
+        missing = self.missing[metric]
+        width = half_width(calibration, metric, self.loads, self.engines, missing, self.guessed, traits)
         return width * left if self.foreign else narrowed(calibration, metric, width, left)
 
     def room(self, metric: str) -> Floats:

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Names
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
@@ -145,10 +145,9 @@ def performance_of(catalogs: Catalogs, configuration: Configuration) -> tuple[Pe
 
 def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, precision: Column) -> Pairs:
     """What decides how well each row's kind was measured, by what would be unseen."""
-    gpus, models = Categorical[str].of(gpu), Categorical[str].of(model)
+    models = Categorical[str].of(model)
     known = [catalogs.model(name) for name in models.categories]
-    architecture = gpus.by_row([catalogs.gpus[name].architecture for name in gpus.categories], object)
-    routed = models.by_row(["moe" if found.moe_experts else "dense" for found in known], object)
+    architecture, routed = traits_of(catalogs, model, gpu)
     return {
         "gpu": (["gpu"] * len(gpu), gpu),
         "model": (["model"] * len(model), models.by_row([found.id for found in known], object)),
@@ -157,6 +156,14 @@ def named_pairs(catalogs: Catalogs, engine: Column, model: Column, gpu: Column, 
         "model_kind": (engine, models.by_row([kind_of(found) for found in known], object)),
         "cell": (architecture, [" ".join(pair) for pair in zip(engine, routed, strict=True)]),
     }
+
+
+def traits_of(catalogs: Catalogs, model: Column, gpu: Column) -> tuple[Names, Names]:
+    """What else makes predictions more or less certain: architecture, and dense or routed models, (n,) each."""
+    gpus, models = Categorical[str].of(gpu), Categorical[str].of(model)
+    routed = ["moe" if catalogs.model(name).moe_experts else "dense" for name in models.categories]
+    architecture = [catalogs.gpus[name].architecture for name in gpus.categories]
+    return gpus.by_row(architecture, object), models.by_row(routed, object)
 
 
 def unseen(catalogs: Catalogs, pairs: Pairs) -> Missing:

@@ -4,10 +4,12 @@ All widths are logarithms: a half-width of 0.3 means that 90 % of unseen measure
 and divided by exp(0.3). With h the half-width of the row's metric, load and engine, and u that of whatever nobody
 measured about it,
 
-    half-width = √(h² + Σ u²)        low = value · exp(−a · half-width)        high = value · exp(b · half-width)
+    half-width = √((h · Π f)² + Σ u²)      low = value · exp(−a · half-width)      high = value · exp(b · half-width)
 
-where a and b, near 1, say that errors are not the same on both sides; where something was not measured they are others
-(`NOVEL`), for errors there are more one-sided. The catalog's rows are `interval_half_width`,
+where each f says how much wider a row is than others for what it is of: its GPU's architecture, dense or routed models.
+Plans take none of them, for open arrivals were timed on few architectures and of dense models alone, and no data is no
+merit. a and b, near 1, say that errors are not the same on both sides; where something was not measured they are others
+(`NOVEL`), for errors there are more one-sided. The catalog's rows are `interval_half_width`, `interval_factor`,
 `interval_unseen`, `interval_low_share`, `interval_high_share` and, for plans, `planning_share`.
 """
 
@@ -23,6 +25,9 @@ from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import Calibration, group_name
 
 HALF_WIDTH: Final = "interval_half_width"
+FACTOR: Final = "interval_factor"
+"""By metric and trait, f above; of the metric alone, that of traits which nobody measured."""
+
 UNSEEN: Final = "interval_unseen"
 DRAFTED: Final = "interval_drafted"
 APART: Final = "interval_apart"
@@ -79,6 +84,7 @@ def half_width(
     engines: Column,
     missing: Mapping[str, Flags],
     guessed: Flags | None = None,
+    traits: Sequence[Column] = (),
 ) -> Floats:
     """Half-width of each row's interval as a logarithm, (n,).
 
@@ -89,6 +95,7 @@ def half_width(
         engines: Engine of each row.
         missing: For each kind of novelty whether a row has it, (n,); widths add in squares.
         guessed: Whether a row is estimated, (n,): it starts from the widest engine of its load, never from a narrower.
+        traits: What each row is of, one column a trait: each makes it wider or narrower by a factor.
     """
     classes = Categorical.of(list(zip(loads, engines, strict=True)))
     # (load, engine) -> the most specific width that the catalog holds
@@ -101,6 +108,10 @@ def half_width(
             for each in groups
         ]
         squared = np.where(guessed, classes.by_row(widest) ** 2, squared)
+    for column in traits:
+        names = Categorical.of(column)
+        factors = [calibration.lookup(FACTOR, group_name((metric, name)), metric) for name in names.categories]
+        squared = squared * names.by_row(factors) ** 2
     for kind, rows in missing.items():
         parameter, group = (kind, metric) if kind in (DRAFTED, APART) else (UNSEEN, f"{metric}@{kind}")
         squared = squared + np.where(rows, calibration.lookup(parameter, group) ** 2, 0.0)
