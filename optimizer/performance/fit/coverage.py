@@ -157,7 +157,7 @@ def _product(factors: Mapping[str, float], traits: Sequence[Names]) -> Floats:
     """Of the factors of each row's traits, (n,); 1 of none."""
     total = np.ones(1)
     for names in traits:
-        kinds = Categorical.of(names)
+        kinds = Categorical[str].of(names)
         total = total * kinds.by_row([factors[name] for name in kinds.categories])
     return total
 
