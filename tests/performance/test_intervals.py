@@ -142,6 +142,13 @@ def test_an_interval_is_as_wide_as_its_traits_say(catalogs: Catalogs) -> None:
     assert factors[1] > factors[0]
 
 
+def test_an_older_calibration_knows_no_traits(catalogs: Catalogs) -> None:
+    older = Calibration.of([entry for entry in catalogs.calibration if entry.parameter != FACTOR])
+    nothing = {"gpu": np.zeros(1, dtype=np.bool_)}
+    plain = half_width(older, "ttft", ["request_rate"], ["vllm"], nothing)
+    assert half_width(older, "ttft", ["request_rate"], ["vllm"], nothing, traits=[["hopper"]]) == plain
+
+
 def test_quantiles_count_weights() -> None:
     values, weight = np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 8.0])
     assert quantile(values, weight, 0.5) == 2

@@ -151,7 +151,8 @@ def interval_rows(
     fitted: FitProblem, catalogs: Catalogs, x: Floats, seed: int, origin: Origin
 ) -> list[CalibrationEntry]:
     """The widths of intervals, from what fits without a group, model, GPU, cell or source would have predicted."""
-    shrinkage, of_traits = (fitted.calibration.lookup(FIT, f"shrinkage_groups{of}") for of in ("", "@trait"))
+    shrinkage = fitted.calibration.lookup(FIT, "shrinkage_groups")
+    of_traits = fitted.calibration.lookup(FIT, "shrinkage_groups@trait", "shrinkage_groups")
     tables = interval_tables(held_out_errors(fitted, catalogs, x, seed), shrinkage, of_traits)
     note = f"groups, models, GPUs, cells and sources left out, seed {seed}"
     made = [

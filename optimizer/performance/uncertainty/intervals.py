@@ -108,7 +108,8 @@ def half_width(
             for each in groups
         ]
         squared = np.where(guessed, classes.by_row(widest) ** 2, squared)
-    for column in traits:
+    # older calibrations have widths that know no traits
+    for column in traits if (FACTOR, metric) in calibration.position else ():
         names = Categorical.of(column)
         factors = [calibration.lookup(FACTOR, group_name((metric, name)), metric) for name in names.categories]
         squared = squared * names.by_row(factors) ** 2
