@@ -225,6 +225,19 @@ def test_what_is_known_less_has_a_wider_interval(catalogs: Catalogs) -> None:
         assert sum(calibration.lookup(UNSEEN, f"{metric}@{kind}") > 0 for kind in NOVELTIES) >= 3
 
 
+def test_who_knows_less_leaves_no_less_room_at_either_end(catalogs: Catalogs) -> None:
+    """Somebody's deployment spans at least what the same one does as exported, whatever the load and the metric."""
+    rows = deployments_of(shipped_measurements()).iloc[::7].reset_index(drop=True)
+    theirs, ours = (predict_batch(rows, catalogs, look_up=False, foreign=foreign) for foreign in (True, False))
+    answered = (theirs["pred_status"] == "ok").to_numpy()
+    assert answered.sum() > 500
+    for name in PREDICTIONS:
+        low, own_low = (each[f"{name}_low"].to_numpy(float)[answered] for each in (theirs, ours))
+        high, own_high = (each[f"{name}_high"].to_numpy(float)[answered] for each in (theirs, ours))
+        assert np.all(low <= own_low * (1 + 1e-12))
+        assert np.all(high >= own_high * (1 - 1e-12))
+
+
 def test_there_are_no_margins_where_there_are_no_configurations(catalogs: Catalogs) -> None:
     """A model of which the limits leave nothing has none."""
     assert margins(catalogs, [], 0.9).ttft.shape == (0,)

@@ -1,6 +1,6 @@
 """`optimizer predict --batch`: a table of deployments in, the same table with predictions out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -165,22 +165,33 @@ class _Intervals(NamedTuple):
     foreign: bool
 
     def ends(self, name: str, metric: str, value: Floats) -> tuple[Floats, Floats]:
-        """The ends of the interval around one predicted column, a percentile's wider than its metric's."""
-        calibration, width = self.calibration, self.width(metric, self.traits)
-        if (TAIL, name) in calibration.position:
-            width = np.hypot(width, calibration.lookup(TAIL, name))
-        return bounds(calibration, metric, self.loads, value, width, self.missing[metric])
+        """The ends of the interval around one predicted column, a percentile's wider than its metric's.
 
-    def width(self, metric: str, traits: Sequence[Names] = ()) -> Floats:
+        Who knows less leaves no less room: no end lies within that of a row of which everything was measured.
+        """
+        unknown = self.missing[metric]
+        known = {kind: np.zeros_like(rows) for kind, rows in unknown.items()}
+        calibration, tail = self.calibration, (TAIL, name) in self.calibration.position
+        lows, highs = [], []
+        for missing in (unknown, known):
+            width = self.width(metric, missing, self.traits)
+            width = np.hypot(width, calibration.lookup(TAIL, name)) if tail else width
+            low, high = bounds(calibration, metric, self.loads, value, width, missing)
+            lows.append(low)
+            highs.append(high)
+        return np.minimum(*lows), np.maximum(*highs)
+
+    def width(self, metric: str, missing: Mapping[str, Flags], traits: Sequence[Names] = ()) -> Floats:
         """Half-widths of a metric; those that plans take know no traits."""
         calibration, left = self.calibration, self.own.widths(metric, self.loads)
-        missing = self.missing[metric]
         width = half_width(calibration, metric, self.loads, self.engines, missing, self.guessed, traits)
         return width * left if self.foreign else narrowed(calibration, metric, width, left)
 
     def room(self, metric: str) -> Floats:
         """The logarithm of what a plan would leave between prediction and promise at `PLANNING_CONFIDENCE`."""
-        return planning_share(self.calibration, metric, PLANNING_CONFIDENCE, self.missing[metric]) * self.width(metric)
+        missing = self.missing[metric]
+        share = planning_share(self.calibration, metric, PLANNING_CONFIDENCE, missing)
+        return share * self.width(metric, missing)
 
 
 def _as_they_arrive(
