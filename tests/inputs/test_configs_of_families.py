@@ -23,6 +23,8 @@ LLAMA: dict[str, Any] = {
     **{"num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 128256},
     **{"max_position_embeddings": 131072, "torch_dtype": "bfloat16"},
 }
+HUGE: dict[str, Any] = LLAMA | {"hidden_size": 32768, "intermediate_size": 131072, "num_hidden_layers": 64}
+"""Of about a trillion parameters."""
 GEMMA_4: dict[str, Any] = LLAMA | {
     **{"model_type": "gemma4_text", "sliding_window": 512, "num_hidden_layers": 6, "head_dim": 256},
     "layer_types": ["sliding_attention"] * 5 + ["full_attention"],
@@ -68,6 +70,18 @@ KEPT = {
     "chatglm3-6b": (28 * 2 * 2 * 2 * 128, 0),
     "dbrx": (40 * 2 * 2 * 8 * 128, 0),
     "opt-66b": (64 * 2 * 2 * 72 * 128, 0),
+    # eight of forty layers attend to images alone
+    "Llama-3.2-11B-Vision": (32 * 2 * 2 * 8 * 128, 0),
+    # each of 28 layers holds two with attention
+    "LongCat-Flash": (56 * 2 * (512 + 64), 0),
+    # the last fifteen of 35 layers read the caches of earlier ones
+    "gemma-3n-E4B": (20 * 2 * 2 * 2 * 256, 0),
+    "Laguna-XS": (40 * 2 * 2 * 8 * 128, 0),
+    # eleven of 66 layers see all with 8 heads, the others a window with 16
+    "inkling_text, as its class has it": ((11 * 8 + 55 * 16) * 2 * 2 * 128, 0),
+    # twenty layers attend, fourteen keep 16 matrices of 128 x 128 in 32 bits and three inputs of 4,096 channels
+    "lara_mini, as its class has it": (20 * 2 * 2 * 4 * 128, 14 * (4 * 16 * 128 * 128 + 2 * 4096 * 3)),
+    "lfm3, as its class has it": (11 * 2 * 2 * 4 * 128, 13 * 2 * 2048 * 6),
 }
 """Bytes of cache a token in 16 bits, and of state a sequence."""
 
@@ -85,6 +99,9 @@ ACTIVE_B = {
     "step3, text part": 38.84,
     "dbrx": 36.47,
     "Phi-3.5-MoE": 6.64,
+    # a third of the twelve choices pass the token on
+    "LongCat-Flash": 27.95,
+    "Laguna-XS": 3.02,
 }
 
 
@@ -135,6 +152,69 @@ def test_a_model_without_attention_is_refused_by_that(tmp_path: Path) -> None:
     content = CONFIGS["granite-4.0-h-tiny"]["config"] | {"layer_types": ["mamba"] * 40}
     with pytest.raises(InputError, match="no layer has attention"):
         read(tmp_path, content)
+
+
+LONGCAT = CONFIGS["LongCat-Flash-Lite"]["config"]
+
+
+def test_tables_of_n_grams_are_held_and_not_read(tmp_path: Path) -> None:
+    """Each of 4 x 3 tables has 78 vocabularies of rows, a twelfth of the hidden state wide."""
+    facts = network_facts(read(tmp_path, LONGCAT))
+    assert facts["unread_params"] == pytest.approx(78 * 131072 * 3072, rel=1e-4)
+    assert facts["expert_params"] == pytest.approx(14 * 256 * 3 * 3072 * 1024, rel=1e-4)
+
+
+def test_a_class_may_stand_for_a_model_type_that_is_left_out(tmp_path: Path) -> None:
+    content = {name: value for name, value in LONGCAT.items() if name != "model_type"}
+    assert read(tmp_path, content) == read(tmp_path, LONGCAT)
+
+
+def test_layers_that_attend_to_images_are_not_read_for_text(tmp_path: Path) -> None:
+    """Those of Llama 3.2 Vision are Llama 3.1's and eight more, which a request without an image passes over."""
+    vision = read(tmp_path, CONFIGS["Llama-3.2-11B-Vision"]["config"])
+    plain = read(tmp_path, LLAMA | {"tie_word_embeddings": False})
+    assert vision.layers == plain.layers == 32
+    assert vision.active_params_excl_input_embedding_b == plain.active_params_excl_input_embedding_b
+
+
+@pytest.mark.parametrize(
+    ("gating", "by_head"), [(True, 64), ("per-head", 64), ("per-element", 64 * 128), (False, 0), (None, 64)]
+)
+def test_a_gate_is_as_wide_as_its_word_says(gating: object, by_head: int, tmp_path: Path) -> None:
+    """Of Laguna: ten layers of 48 heads, thirty of 64."""
+    config = CONFIGS["Laguna-XS"]["config"]
+    gated, without = (read(tmp_path, config | {"gating": word}) for word in (gating, False))
+    gates = by_head * 2048 * (30 + 10 * 48 / 64)
+    assert gated.total_params_b - without.total_params_b == pytest.approx(gates / 1e9, abs=2e-4)
+
+
+WHISPER = {
+    **{"model_type": "qwen2_audio_encoder", "d_model": 1280, "encoder_layers": 32, "encoder_ffn_dim": 5120},
+    "num_mel_bins": 128,
+}
+
+
+@pytest.mark.parametrize(
+    ("audio", "counted"),
+    [
+        (WHISPER, 636_968_960 + 1280 * 4096),
+        (WHISPER | {"model_type": "qwen2_5_omni_audio_encoder"}, 636_968_960 - 1500 * 1280 + 1280 * 4096),
+        ({"model_type": "gemma4_audio", "hidden_size": 1024, "num_hidden_layers": 12}, 304_824_608 + 1024 * 4096),
+        ({"model_type": "inkling_audio", "n_mel_bins": 80, "mel_vocab_size": 256}, 80 * 256 * 4096),
+    ],
+)
+def test_an_encoder_of_sound_is_counted(audio: dict[str, Any], counted: int, tmp_path: Path) -> None:
+    """As Hugging Face transformers 5.24.0 instantiates it, and a matrix into the text part."""
+    model = read(tmp_path, {"model_type": "any", "text_config": LLAMA, "audio_config": audio, "dtype": "bfloat16"})
+    assert model.unread_params_b == pytest.approx(counted / 1e9, rel=0.01)
+
+
+@pytest.mark.parametrize("part", ["vision_config", "audio_config", "qformer_config", "perceiver_config", "vq_config"])
+def test_a_part_that_is_not_understood_is_refused_unless_it_cannot_matter(part: str, tmp_path: Path) -> None:
+    whole = {"model_type": "any", "dtype": "bfloat16", part: {"model_type": "new", "blocks": 12}}
+    with pytest.raises(InputError, match=f"{part}: is a part"):
+        read(tmp_path, whole | {"text_config": LLAMA})
+    assert f"{part} is not understood" in read(tmp_path, whole | {"text_config": HUGE}).note
 
 
 def test_an_embedding_narrower_than_the_layers_is_refused(tmp_path: Path) -> None:

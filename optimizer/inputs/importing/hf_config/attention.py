@@ -53,6 +53,11 @@ class GroupedAttention:
         sinks: One learned logit per head that draws no value.
         sparse: Whether a step reads only the tokens that an indexer chose.
         query_rank: Width that queries are projected through, with a norm; 0 where they are projected directly.
+        gate_bias: Whether the gate has a bias.
+        distance_dim: Width per head of what is scored against each of `distances` distances to a key; 0 where
+            positions are rotated into queries and keys.
+        kernel: Of short convolutions over keys, values, and what the mixer and the network return; 0 without. The few
+            tokens that they look back at are not counted in what is kept.
     """
 
     heads: int
@@ -70,9 +75,13 @@ class GroupedAttention:
     sparse: bool = False
     indexer: Indexer | None = None
     query_rank: int = 0
+    gate_bias: bool = False
+    distance_dim: int = 0
+    distances: int = 0
+    kernel: int = 0
 
     def params(self, hidden: int) -> int:
-        """Query, key, value, output and gate projections with biases, norms, sinks and indexer."""
+        """Projections of query, key, value, output and gate, with biases, norms, sinks and whatever else it has."""
         queries, output = self.heads * self.head_dim, self.heads * self.value_dim
         keys = self.kv_heads * self.head_dim if self.own_cache else 0
         values = self.kv_heads * self.value_dim if self.own_cache and not self.value_is_key else 0
@@ -84,7 +93,10 @@ class GroupedAttention:
         key_norm = self.head_dim if self.own_cache else 0
         norms = {"none": 0, "head": self.head_dim + key_norm, "width": queries + keys}[self.qk_norm]
         indexer = self.indexer.params(hidden) if self.indexer else 0
-        return matrices + biases + norms + indexer + (self.heads if self.sinks else 0)
+        biases += gate if self.gate_bias else 0
+        far = self.distance_dim * (hidden * self.heads + self.distances) if self.distance_dim else 0
+        channels = self.kv_heads * (self.head_dim + self.value_dim) + 2 * hidden
+        return matrices + biases + norms + indexer + far + channels * self.kernel + self.heads * self.sinks
 
     def kept(self) -> Kept:
         """A key and a value per KV head."""

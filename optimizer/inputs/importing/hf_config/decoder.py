@@ -1,5 +1,6 @@
 """A decoder built from a configuration, layer by layer."""
 
+from optimizer.inputs.importing.hf_config.attention import GroupedAttention
 from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.kinds import Kind, layer_kinds, prediction_head_kinds
@@ -15,7 +16,8 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
         return read_searched(fields, family)
     kinds = layer_kinds(fields, family)
     heads = prediction_head_kinds(fields, family, kinds)
-    layers = tuple(_layer(fields, family, kind, at) for at, kind in enumerate([*kinds, *heads]))
+    crossing = _crossing_layers(fields, family)
+    layers = [_layer(fields, family, kind, at) for at, kind in enumerate([*kinds, *heads])]
     per_layer_inputs = _per_layer_inputs(fields, len(kinds))
     hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)
     if fields.count("word_embed_proj_dim", missing=hidden) != hidden:
@@ -24,21 +26,66 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
     if family.absolute_positions is not None:
         positions = fields.count("max_position_embeddings") + family.absolute_positions
     head_bias = bool(family.head_bias_field) and fields.flag(family.head_bias_field, missing=False)
+    rows, joining = _ngrams(fields, hidden)
     return Decoder(
         hidden=hidden,
         vocab=fields.count("vocab_size"),
         tied_embeddings=fields.flag("tie_word_embeddings", missing=family.tied_embeddings),
-        layers=layers[: len(kinds)],
-        prediction_heads=layers[len(kinds) :],
+        layers=tuple(layer for at, layer in enumerate(layers[: len(kinds)]) if at not in crossing),
+        prediction_heads=tuple(layers[len(kinds) :]),
         # the bias of the last norm; that of the head; all residual streams into one; the hidden state into every
-        # layer's own input
+        # layer's own input; copies of the hidden state from one and back into one; n-grams into the hidden state
         other_params=hidden * family.norm_bias
         + fields.count("vocab_size") * head_bias
         + streams * (streams * hidden + 1)
         + bool(streams)
-        + hidden * per_layer_inputs,
-        lookup_params=fields.count("vocab_size_per_layer_input", missing=0) * per_layer_inputs + positions * hidden,
+        + hidden * per_layer_inputs
+        + 2 * (_copies(fields) - 1) * hidden * hidden
+        + joining,
+        lookup_params=fields.count("vocab_size_per_layer_input", missing=0) * per_layer_inputs
+        + positions * hidden
+        + rows
+        + sum(_crossing_params(layers[at], hidden) for at in sorted(crossing) if at < len(kinds)),
     )
+
+
+def _crossing_layers(fields: Fields, family: ModelFamily) -> frozenset[int]:
+    """The layers that attend to images alone, which a request without one passes over.
+
+    Source: `mllama` of Hugging Face transformers 5.24.0 and of vLLM 0.10, the last that served it.
+    """
+    if not family.crossed:
+        return frozenset()
+    at = fields.get("cross_attention_layers")
+    if not isinstance(at, list):
+        fields.refuse("cross_attention_layers", "is missing" if at is None else "is not a list of layers")
+        return frozenset()
+    return frozenset(at)
+
+
+def _crossing_params(layer: Layer, hidden: int) -> int:
+    """Parameters of a layer that attends to images: norms of its queries and keys and two gates beside the usual."""
+    attention = layer.mixer
+    return layer.params(hidden) + 2 + (2 * attention.head_dim if isinstance(attention, GroupedAttention) else 0)
+
+
+def _ngrams(fields: Fields, hidden: int) -> tuple[int, int]:
+    """Parameters of embeddings of the tokens before, and of what brings these to the hidden width.
+
+    For each of n − 1 lengths k tables, that share the hidden width; of prime-like sizes beyond a multiple of the
+    vocabulary. Source: `LongcatFlashNgramForCausalLM` of vLLM 0.33.
+    """
+    ratio = fields.count("ngram_vocab_size_ratio", missing=0)
+    if not ratio:
+        return 0, 0
+    tables = fields.count("emb_split_num") * (fields.count("emb_neighbor_num", least=2) - 1)
+    rows = tables * ratio * fields.count("vocab_size") + tables * tables
+    return rows * (hidden // tables), hidden // tables * tables * hidden
+
+
+def _copies(fields: Fields) -> int:
+    """Of the hidden state that layers carry side by side, each predicted from all by a few numbers."""
+    return fields.count("altup_num_inputs", missing=1)
 
 
 def _per_layer_inputs(fields: Fields, layers: int) -> int:
@@ -54,8 +101,15 @@ def _layer(whole: Fields, family: ModelFamily, kind: Kind, at: int) -> Layer:
     # mixing of residual streams before mixer and network; a gate, a projection and a norm of the layer's own input
     mixing = 2 * ((2 + streams) * streams * (streams * hidden + 1) + 3) if streams else 0
     own_input = 2 * hidden * gate + hidden if gate else 0
+    copies, rank = _copies(fields), fields.count("laurel_rank", missing=0)
+    # how copies of the hidden state are predicted from each other and corrected; a narrow way around attention
+    copying = copies**2 + copies**3 + hidden * (copies + 2) if copies > 1 else 0
+    around = 2 * hidden * rank + hidden if rank else 0
+    twice = bool(family.norms_field) and fields.flag(family.norms_field, missing=True)
+    norms = family.norms + 2 * twice
+    norm = (1 + family.norm_bias) * hidden
     return Layer(
         mixer=read_mixer(fields, family, mixer, at),
         feed_forward=read_network(fields, family, feed_forward, at),
-        other_params=family.norms * (1 + family.norm_bias) * hidden + mixing + own_input,
+        other_params=norms * norm + mixing + own_input + copying + around,
     )

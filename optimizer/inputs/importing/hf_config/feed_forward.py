@@ -24,6 +24,8 @@ class ExpertNetwork:
     count: int
     active: int
     width: int
+    passed: int = 0
+    """Further rows of the router: choices that pass a token on as it is, shared experts that it weighs."""
     gated: bool = True
     bias: bool = False
     router_bias: bool = False
@@ -38,7 +40,7 @@ class ExpertNetwork:
     def params(self, hidden: int) -> int:
         """All experts, the router, and what every token meets."""
         shared = DenseNetwork(self.shared_width, self.gated).params(hidden) + (hidden if self.shared_gate else 0)
-        router = self.count * (hidden + (1 if self.router_bias else 0))
+        router = (self.count + self.passed) * (hidden + (1 if self.router_bias else 0))
         latent = 2 * hidden * self.latent + (self.latent if self.latent_norm else 0)
         return self.count * self._one(hidden) + shared + router + latent + self.other_params
 

@@ -25,7 +25,9 @@ MECHANISMS: Final = (
     *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio", "block_auto_adjust_ff_dim"),
     *("num_attention_heads_per_layer", "kv_pooling_size", "use_cla", "per_layer_config"),
     *("attn_layer_period", "attn_layer_indices", "expert_layer_period", "cross_attention_layers", "altup_num_inputs"),
-    "share_q_dim",
+    *("share_q_dim", "ngram_vocab_size_ratio", "engram_layer_ids", "ple_layer_ids", "kv_source_layer_ids"),
+    *("num_mem_blocks", "n_recurrent_loops", "laurel_rank", "d_rel", "sconv_kernel_size", "gated_norm_rank"),
+    "hc_count",
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
@@ -84,6 +86,13 @@ class Fields:
             others = f"elsewhere called {', '.join(called)}" if value is None and called else ""
             self.refuse(self.stated(*names), shown, others)
             return max(least, 1)
+        return value
+
+    def whole(self, name: str, value: Any) -> int:
+        """One entry of a list of whole numbers."""
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+            self.refuse(name, f"{_cut(value)} is not a whole number from 1 to {MOST:,}")
+            return 1
         return value
 
     def flag(self, name: str, *, missing: bool) -> bool:

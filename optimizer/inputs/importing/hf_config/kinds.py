@@ -17,6 +17,8 @@ MIXER_NAMES: Final[dict[str, MixerKind]] = {
     "deepseek_sparse_attention": "full",
     "sliding_attention": "window",
     "chunked_attention": "window",
+    "hybrid": "full",
+    "hybrid_sliding": "window",
     "linear_attention": "state",
     "conv": "state",
     "mamba": "state",
@@ -40,6 +42,8 @@ EVERY_WHICH: Final = (
     "expert_layer_period",
 )
 """Names of the step from one layer of experts to the next."""
+DENSE_FIRST: Final = ("first_k_dense_replace", "num_dense_layers", "dense_mlp_idx", "moe_layer_start_index")
+"""Names of the number of layers at the front that have no experts."""
 EXPERT_LAYERS: Final = ("sparse", "moe", "hash_moe")
 
 
@@ -50,7 +54,9 @@ def layer_kinds(fields: Fields, family: ModelFamily) -> list[Kind]:
         fields.get("num_hidden_layers")
         return blocks
     layers = fields.count("num_hidden_layers")
-    return list(zip(_mixers(fields, family, layers), _feed_forwards(fields, family, layers), strict=True))
+    kinds: list[Kind] = list(zip(_mixers(fields, family, layers), _feed_forwards(fields, family, layers), strict=True))
+    dense: FeedForwardKind = "dense"
+    return [each for kind in kinds for each in (kind, *[(kind[0], dense)] * (family.layers_in_one - 1))]
 
 
 def prediction_head_kinds(fields: Fields, family: ModelFamily, layers: Sequence[Kind]) -> list[Kind]:
@@ -111,11 +117,14 @@ def _window_applies(fields: Fields, family: ModelFamily) -> bool:
 def _windowed(fields: Fields, family: ModelFamily, layers: int) -> list[MixerKind]:
     fields.get("attention_chunk_size")
     pattern = fields.per_layer("hybrid_layer_pattern", layers=layers)
+    near = fields.get("local_layer_ids")
     named = _named(fields, layers, ("full", "window"))
     if named is not None:
         return named
     if pattern is not None:
         return ["window" if each else "full" for each in pattern]
+    if isinstance(near, list):
+        return ["window" if layer in near else "full" for layer in range(layers)]
     if family.window in ("alternating", "chunks"):
         every = fields.count("sliding_window_pattern", "no_rope_layer_interval", missing=family.global_every)
         return ["window" if (layer + 1) % every else "full" for layer in range(layers)]
@@ -131,8 +140,11 @@ def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[Mixer
     every = fields.count("full_attention_interval", "layer_group_size", missing=0)
     # what a state is made of may be stated where no layer has one
     fields.get("mamba_d_state", "mamba_num_heads", "ssm_state_size", "conv_L_cache")
-    named = _named(fields, layers, ("full", "state"))
+    windowed = family.window != "none"
+    named = _named(fields, layers, ("full", "window", "state") if windowed else ("full", "state"))
     if named is not None:
+        if "window" in named:
+            fields.count(window_field(family))
         return named
     flags = fields.per_layer("attn_type_list", layers=layers)
     if flags is not None:
@@ -176,7 +188,7 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     if isinstance(fields.get("moe_layer_freq"), list):
         flags = fields.per_layer("moe_layer_freq", layers=layers) or []
         return ["experts" if flag else "dense" for flag in flags]
-    first = fields.count("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index", least=0, missing=0)
+    first = fields.count(*DENSE_FIRST, least=0, missing=0)
     last = fields.count("moe_layer_end_index", least=-1, missing=-1)
     step = fields.count(*EVERY_WHICH, missing=1)
     offset = fields.count("expert_layer_offset", least=0, missing=step - 1)

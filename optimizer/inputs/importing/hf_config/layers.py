@@ -67,7 +67,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class ParameterCounts:
-    """Counted parameters: all, those that one token meets, and those without the input embedding."""
+    """Counted parameters: all, all but the experts that one token does not meet, and of these those that it reads."""
 
     total_params: int
     active_params: int
@@ -89,19 +89,20 @@ class Decoder:
     other_params: int = 0
     """Outside the layers, beside embedding, head and the last norm."""
     lookup_params: int = 0
-    """Of further embedding tables, from which a token takes one row."""
+    """Of further embedding tables, from which a token takes one row, and of layers that text passes over."""
 
     def counted(self) -> ParameterCounts:
         """Matrix by matrix; a tied embedding is one matrix, which the output still multiplies."""
         embedding = self.vocab * self.hidden
         outside = embedding * (1 if self.tied_embeddings else 2) + self.hidden + self.other_params
-        total = sum(layer.params(self.hidden) for layer in self.layers) + outside
+        total = sum(layer.params(self.hidden) for layer in self.layers) + outside + self.lookup_params
         active = total - sum(layer.idle_params(self.hidden) for layer in self.layers)
+        looked_up = self.lookup_params + (0 if self.tied_embeddings else embedding)
         joining = 2 * self.hidden * self.hidden + 3 * self.hidden
         return ParameterCounts(
-            total_params=total + self.lookup_params,
+            total_params=total,
             active_params=active,
-            active_params_excl_input_embedding=active if self.tied_embeddings else active - embedding,
+            active_params_excl_input_embedding=active - looked_up,
             prediction_head_params=sum(joining + layer.params(self.hidden) for layer in self.prediction_heads),
         )
 

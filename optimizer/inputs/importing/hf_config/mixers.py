@@ -1,7 +1,10 @@
 """The mixer of a layer, read from a configuration in the words of each family."""
 
+from typing import Final
+
 from optimizer.inputs.importing.hf_config.attention import (
     CompressedAttention,
+    Gate,
     GroupedAttention,
     Indexer,
     LatentAttention,
@@ -9,7 +12,7 @@ from optimizer.inputs.importing.hf_config.attention import (
 )
 from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.kinds import MixerKind, sharing_layers
+from optimizer.inputs.importing.hf_config.kinds import MixerKind, sharing_layers, window_field
 from optimizer.inputs.importing.hf_config.layers import Mixer
 from optimizer.inputs.importing.hf_config.recurrent import (
     STATE_BYTES,
@@ -23,6 +26,9 @@ from optimizer.inputs.importing.hf_config.recurrent import (
 
 COMPRESSION = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 """Tokens behind one compressed key, by the names of DeepSeek-V4's layers."""
+GATES: Final[dict[str, Gate]] = {"per-head": "per head", "per-element": "per element"}
+"""What a configuration calls the gate on attention's output."""
+HEADS_BY_LAYER: Final = "num_attention_heads_per_layer"
 BYTES_OF_TYPE = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
@@ -42,12 +48,11 @@ def read_mixer(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) ->
 
 def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> GroupedAttention:
     windowed = kind == "window"
-    heads, kv_heads, head_dim, value_dim = _grouped_dims(fields, family, windowed=windowed)
+    heads, kv_heads, head_dim, value_dim = _grouped_dims(fields, family, at, windowed=windowed)
     stated_bias = "as stated" in family.bias and fields.flag(family.bias_field, missing=False)
     everywhere = family.bias == "all" or (family.bias == "as stated" and stated_bias)
     normed = not family.qk_norm_field or fields.flag(family.qk_norm_field, missing=False)
     indexer, sparse = _block_indexer(fields, at) if family.indexed == "blocks" else (None, False)
-    gated = not family.gate_field or fields.flag(family.gate_field, missing=False)
     stated = fields.flag("add_swa_attention_sink_bias" if windowed else "add_full_attention_sink_bias", missing=False)
     return GroupedAttention(
         heads=heads,
@@ -57,7 +62,8 @@ def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> G
         bias=everywhere or stated_bias or family.bias == "qkv",
         output_bias=everywhere,
         qk_norm=family.qk_norm if normed else "none",
-        gate=family.gate if gated else "none",
+        gate=_gate(fields, family),
+        gate_bias=family.gate_bias,
         value_is_key=not windowed and fields.flag("attention_k_eq_v", missing=False),
         own_cache=at < fields.count("num_hidden_layers", missing=at + 1) - sharing_layers(fields),
         sinks=family.sinks == "all" or (family.sinks == "as stated" and stated),
@@ -65,13 +71,27 @@ def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> G
         sparse=sparse,
         indexer=indexer,
         query_rank=fields.count("share_q_dim", missing=0),
+        distance_dim=fields.count("d_rel") if family.distances else 0,
+        distances=fields.count(window_field(family) if windowed else "rel_extent") if family.distances else 0,
+        kernel=fields.count("sconv_kernel_size", "conv_kernel_size") if family.distances else 0,
     )
 
 
-def _grouped_dims(fields: Fields, family: ModelFamily, *, windowed: bool) -> tuple[int, int, int, int]:
+def _gate(fields: Fields, family: ModelFamily) -> Gate:
+    """The gate on attention's output: the family's, or as a field of it says by yes, no or name."""
+    stated = fields.get(family.gate_field) if family.gate_field else True
+    if stated in (None, False):
+        return "none"
+    if stated is not True and stated not in GATES:
+        fields.refuse(family.gate_field, f"{stated!r} is not understood", f"known: {', '.join(GATES)}")
+    return family.gate if stated is True else GATES.get(str(stated), "none")
+
+
+def _grouped_dims(fields: Fields, family: ModelFamily, at: int, *, windowed: bool) -> tuple[int, int, int, int]:
     """Heads, KV heads, and the widths of a key and a value; some models have other ones in windowed layers."""
     hidden = fields.count("hidden_size")
-    heads = fields.count("num_attention_heads")
+    heads, own = fields.count("num_attention_heads"), fields.per_layer(HEADS_BY_LAYER, layers=at + 1)
+    heads = heads if own is None else fields.whole(HEADS_BY_LAYER, own[at])
     left_out = heads if family.kv_heads_may_be_left_out else None
     left_out = 1 if fields.flag("multi_query", missing=False) else left_out
     kv_heads = fields.count("num_key_value_heads", "num_attention_groups", missing=left_out)
@@ -114,8 +134,10 @@ def _block_indexer(fields: Fields, at: int) -> tuple[Indexer | None, bool]:
 
 def _latent(fields: Fields, family: ModelFamily, at: int) -> LatentAttention:
     rank = fields.count("q_lora_rank", missing=0)
-    indexed = family.indexed == "latent" and fields.get("index_topk") is not None
+    indexed = family.indexed in ("latent", "latent as listed") and fields.get("index_topk") is not None
     types = fields.get("indexer_types") or []
+    if family.indexed == "latent as listed" and not types:
+        fields.refuse("indexer_types", "is missing")
     own = indexed and not (at < len(types) and types[at] == "shared")
     return LatentAttention(
         heads=fields.count("num_attention_heads"),

@@ -49,13 +49,16 @@ def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
         missing=every * width,
     )
     count, hidden = fields.count(*EXPERTS), fields.count("hidden_size")
-    active = fields.count(*CHOSEN_EXPERTS)
+    active, passed = fields.count(*CHOSEN_EXPERTS), fields.count("zero_expert_num", least=0, missing=0)
+    # choices that pass a token on cost nothing: on average a token meets so many of the others
+    active = max(1, round(active * count / (count + passed)))
     if 1 < count <= active:
         fields.refuse(fields.stated(*CHOSEN_EXPERTS), f"{active} of {count} experts work on a token: none is left out")
     beside = family.dense_beside_experts
     return ExpertNetwork(
         count=count,
         active=active,
+        passed=passed + (every if fields.flag("shared_expert_sink", missing=False) else 0),
         width=width,
         gated=family.gated_mlp,
         bias=family.expert_bias,

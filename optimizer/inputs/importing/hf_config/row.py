@@ -14,17 +14,18 @@ from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.importing.hf_config.attention import GroupedAttention, SideBySide
 from optimizer.inputs.importing.hf_config.cache import cache_columns
 from optimizer.inputs.importing.hf_config.decoder import read_decoder
+from optimizer.inputs.importing.hf_config.encoders import encoder_params
 from optimizer.inputs.importing.hf_config.falcon import FALCON, falcon_family
-from optimizer.inputs.importing.hf_config.families import ALSO_CALLED, FAMILIES
+from optimizer.inputs.importing.hf_config.families import FAMILIES
 from optimizer.inputs.importing.hf_config.family import ModelFamily
 from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
 from optimizer.inputs.importing.hf_config.fields import Fields, beside_text, load_json, text_fields
 from optimizer.inputs.importing.hf_config.layers import Decoder, Layer, Mixer
+from optimizer.inputs.importing.hf_config.names import ALSO_CALLED, BY_ARCHITECTURE
 from optimizer.inputs.importing.hf_config.nested import NESTED_DEFAULTS
 from optimizer.inputs.importing.hf_config.networks import DENSE_WIDTHS, experts_of
 from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
 from optimizer.inputs.importing.hf_config.stored import stored_columns
-from optimizer.inputs.importing.hf_config.vision import vision_params
 
 NOT_A_MODEL: Final = "write the row into models.csv by hand, or mend the file"
 CONFIG_NAME: Final = "config.json"
@@ -100,7 +101,8 @@ def _described(
     experts = described if any(isinstance(layer.feed_forward, ExpertNetwork) for layer in decoder.layers) else None
     width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else 1)
     stored = _stored(fields, family, decoder, file, naming.precision, weight_bits)
-    vision, uncounted = vision_params(beside_text(whole), decoder.hidden)
+    counted = decoder.counted().total_params
+    vision, uncounted = encoder_params(fields, beside_text(whole), decoder.hidden, counted)
     fields.refuse_unread()
     fields.check()
     return Model.model_validate(
@@ -122,7 +124,8 @@ def family_of(fields: Fields) -> ModelFamily:
     Raises:
         InputError: nobody knows it.
     """
-    name = fields.get("model_type")
+    classes = fields.get("architectures") or [None]
+    name = fields.get("model_type") or BY_ARCHITECTURE.get(str(classes[0]))
     kind = ALSO_CALLED.get(name, name) if isinstance(name, str) else ""
     known = FAMILIES.get(kind)
     if known is None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from optimizer.inputs.importing.hf_config.fields import MOST
 from optimizer.inputs.importing.hf_config.nested import NESTED_VISION_DEFAULTS
+from optimizer.inputs.importing.hf_config.numbers import Numbers
 
 PATCH_CHANNELS: Final = 3
 GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
@@ -19,23 +19,32 @@ BIASED: Final = ("qwen2_5_vl",)
 """Of those that have biases all the same, and a projector of two layers."""
 
 
-def vision_params(whole: Mapping[str, Any], text_width: int) -> tuple[int, list[str]]:
-    """Parameters of the vision encoder with what joins it to the text part, and what could not be counted.
+OF_ONE_SIZE: Final = {"mobilenetv5_300m_enc": 294_126_912, "inkling_vision": 65_000_000}
+"""Parameters of encoders whose layers the configuration does not describe, by name. Source: timm 1.0.31; at most, a
+stack of up to six projections of patches of 40 × 40 × 2 pixels as transformers 5.24.0 plans it."""
+
+
+def vision_params(whole: Mapping[str, Any], text_width: int) -> int:
+    """Parameters of the vision encoder with what joins it to the text part; 0 without one, or of a form unknown.
 
     A transformer of attention and a two-layer network with biases, a patch embedding, learned positions, and a
     projector of merged patches; one more projector for each layer whose features go into the text part on their own.
     """
-    notes = [f"{name} is not counted" for name in ("audio_config",) if whole.get(name)]
     vision = whole.get("vision_config")
     if not isinstance(vision, Mapping):
-        return 0, notes
+        return 0
+    named = OF_ONE_SIZE.get(str(vision.get("architecture") or vision.get("model_type")))
+    if named is not None:
+        return named + text_width * text_width
     encoder = _Encoder.of(whole, vision, text_width)
     if not encoder.width or not encoder.depth:
-        return 0, [*notes, "vision_config is not understood: its encoder is not counted"]
+        return 0
     projector = _halving_projector(whole, encoder.width, text_width) or encoder.projector()
     deepstack = vision.get("deepstack_visual_indexes")
     projectors = 1 + (len(deepstack) if isinstance(deepstack, list) else 0)
-    return encoder.depth * encoder.layer() + projectors * projector + encoder.embedding(), notes
+    ratios = vision.get("supported_aspect_ratios")
+    tiled = encoder.tiles(len(ratios)) if isinstance(ratios, list) else 0
+    return encoder.depth * encoder.layer() + projectors * projector + encoder.embedding() + tiled
 
 
 @dataclass(frozen=True)
@@ -45,13 +54,15 @@ class _Encoder:
     Attributes:
         stated: Its numbers, whatever they are called.
         width, depth: Of its layers, and how many there are; 0 where neither is stated.
+        outputs: Of how many layers the outputs go into the projector, side by side.
         wide, out: Width of its networks, and of what it hands to the text part.
         gated, biased, merged_last: What its networks and its projector are like.
     """
 
-    stated: "_Numbers"
+    stated: Numbers
     width: int
     depth: int
+    outputs: int
     wide: int
     out: int
     gated: bool
@@ -61,14 +72,17 @@ class _Encoder:
     @classmethod
     def of(cls, whole: Mapping[str, Any], vision: Mapping[str, Any], text_width: int) -> "_Encoder":
         """As a configuration has it, or as its kind is built where it says nothing."""
-        number = _Numbers({**NESTED_VISION_DEFAULTS.get(str(vision.get("model_type")), {}), **vision})
+        number = Numbers({**NESTED_VISION_DEFAULTS.get(str(vision.get("model_type")), {}), **vision})
         width = number(OWN_WIDTH, "hidden_size", "vt_hidden_size", "width")
+        # several layers' outputs side by side
+        outputs = max(1, number("vision_output_dim") // width) if width and number("num_global_layers") else 1
         own_output = number(OWN_WIDTH) and number("hidden_size")
         kind = str(vision.get("model_type") or whole.get("model_type") or "")
         return cls(
             stated=number,
             width=width,
-            depth=number("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers"),
+            depth=number("depth", "num_hidden_layers", "vt_num_hidden_layers", "layers") + number("num_global_layers"),
+            outputs=outputs,
             wide=number("intermediate_size", "vt_intermediate_size") or (number("mlp_ratio") or WIDENING) * width,
             out=number("out_hidden_size", "text_hidden_size") or own_output or text_width,
             gated=kind.startswith(GATED),
@@ -88,11 +102,20 @@ class _Encoder:
     def projector(self) -> int:
         """Parameters of what merges patches and brings them to the width of the text part."""
         merge, out = self.stated("spatial_merge_size", "merge_kernel_size") or 1, self.out
-        merged = self.width * merge * merge
+        merged = self.width * merge * merge * self.outputs
         one_layer = merge == 1 or (self.gated and not self.biased)
         matrices = merged * out if one_layer else merged * (merged + out)
         biases = merged + out + self.width if self.biased else 0
         return matrices + biases + (out * (out + 3 * self.wide) if self.merged_last else 0)
+
+    def tiles(self, ratios: int) -> int:
+        """Parameters of positions by the ratio of an image's sides: of each tile, before and after the layers, and of
+        each patch in each tile. Source: `mllama` of Hugging Face transformers 5.24.0.
+        """
+        number = self.stated
+        patches = (number("image_size") // max(1, number("patch_size"))) ** 2 + 1
+        each_tile = (ratios + 1) * number("max_num_tiles") * self.width
+        return each_tile * (patches + 2) + patches * self.width
 
     def embedding(self) -> int:
         """Parameters that patches and their positions take."""
@@ -105,19 +128,7 @@ class _Encoder:
 
 def _halving_projector(whole: Mapping[str, Any], width: int, text_width: int) -> int:
     """Parameters of Cohere's projector, which joins patches, widens them and gates one half by the other; else 0."""
-    number = _Numbers(whole)
+    number = Numbers(whole)
     joined = width * number("downsample_factor") ** 2
     between = number("alignment_intermediate_size") or text_width
     return joined * between + between // 2 * text_width if joined else 0
-
-
-class _Numbers:
-    """The whole numbers of a group of fields, 0 where none is stated; of a list its first."""
-
-    def __init__(self, group: Mapping[str, Any]) -> None:
-        self._group = group
-
-    def __call__(self, *names: str) -> int:
-        stated = (self._group.get(name) for name in names)
-        firsts = (value[0] if isinstance(value, list) and value else value for value in stated)
-        return next((int(value) for value in firsts if isinstance(value, int) and 0 < value <= MOST), 0)
