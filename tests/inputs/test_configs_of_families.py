@@ -154,6 +154,26 @@ def test_a_model_without_attention_is_refused_by_that(tmp_path: Path) -> None:
         read(tmp_path, content)
 
 
+def test_windowed_layers_of_mimo_have_twice_the_kv_heads_where_nothing_is_said(tmp_path: Path) -> None:
+    """As transformers 5.24.0 writes the configuration, which leaves `swa_num_key_value_heads` out."""
+    config: dict[str, Any] = LLAMA | {
+        **{"model_type": "mimo_v2_flash", "num_hidden_layers": 4, "head_dim": 192, "v_head_dim": 128},
+        **{"sliding_window": 128, "layer_types": ["full_attention", *["sliding_attention"] * 3]},
+        **{"n_routed_experts": 16, "num_experts_per_tok": 2, "moe_intermediate_size": 512},
+    }
+    said = read(tmp_path, config | {"swa_num_key_value_heads": 8})
+    assert read(tmp_path, config).kv_bytes_per_token_bf16 == (8 + 3 * 16) * 2 * (192 + 128)
+    assert said.kv_bytes_per_token_bf16 == 4 * 8 * 2 * (192 + 128)
+
+
+@pytest.mark.parametrize(("changed", "by"), [("head_dim", 11 * 8), ("swa_head_dim", 55 * 16)])
+def test_keys_and_values_of_a_kind_of_layers_are_as_wide(changed: str, by: int, tmp_path: Path) -> None:
+    """One width is that of both, on the layers that it is said of."""
+    config = CONFIGS["inkling_text, as its class has it"]["config"]
+    narrow, wide = (read(tmp_path, config | {changed: width}).kv_bytes_per_token_bf16 for width in (128, 256))
+    assert wide - narrow == by * 2 * 2 * 128
+
+
 LONGCAT = CONFIGS["LongCat-Flash-Lite"]["config"]
 
 

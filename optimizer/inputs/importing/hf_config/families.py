@@ -260,7 +260,12 @@ FAMILIES: Final[dict[str, ModelFamily]] = {
     "mellum": ModelFamily(bias="as stated", qk_norm="head", window="by layer type", experts="yes"),
     "mimo": _QWEN2,
     "mimo_v2_flash": ModelFamily(
-        bias="as stated", window="by layer type", sinks="as stated", experts="yes", head_dim_may_be_left_out=False
+        bias="as stated",
+        window="by layer type",
+        windowed_kv_times=2,
+        sinks="as stated",
+        experts="yes",
+        head_dim_may_be_left_out=False,
     ),
     "minimax": ModelFamily(recurrent="lightning", experts="yes"),
     "minimax_m2": ModelFamily(qk_norm="width", experts="yes", head_dim_may_be_left_out=False),

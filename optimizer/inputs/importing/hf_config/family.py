@@ -36,6 +36,7 @@ class ModelFamily:
         norm_bias: Whether norms have a bias beside their scale.
         window: Where a sliding window applies: nowhere; on all layers when `sliding_window` is set; as `switched` by
             `use_sliding_window`; on all but every n-th layer; as the layers' types say; in chunks.
+        windowed_kv_times: How many times the KV heads of other layers windowed ones have, where nothing is stated.
         global_every: With alternating windows and chunks, every n-th layer sees the whole context.
         experts: Whether layers have experts: none, some, or as the configuration says.
         searched: Whether an architecture search left each block with heads and a width of its own.
@@ -72,6 +73,7 @@ class ModelFamily:
     norms_field: str = ""
     norm_bias: bool = False
     window: Window = "none"
+    windowed_kv_times: int = 1
     global_every: int = 0
     sinks: Literal["none", "all", "as stated"] = "none"
     gate: Gate = "none"

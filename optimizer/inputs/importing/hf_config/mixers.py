@@ -98,13 +98,14 @@ def _grouped_dims(fields: Fields, family: ModelFamily, at: int, *, windowed: boo
     head_dim = fields.count(
         "head_dim", "attention_head_dim", missing=hidden // heads if family.head_dim_may_be_left_out else None
     )
-    value_dim = fields.count("v_head_dim", least=0, missing=0) or head_dim
+    stated_value_dim = fields.count("v_head_dim", least=0, missing=0)
+    value_dim = stated_value_dim or head_dim
     if windowed:
         other = fields.group("attention_other_setting")
         heads = other.count("num_attention_heads", missing=fields.count("swa_num_attention_heads", missing=heads))
-        kv_heads = fields.count("swa_num_key_value_heads", missing=kv_heads)
+        kv_heads = fields.count("swa_num_key_value_heads", missing=family.windowed_kv_times * kv_heads)
         head_dim = fields.count("swa_head_dim", missing=head_dim)
-        value_dim = fields.count("swa_v_head_dim", missing=value_dim)
+        value_dim = fields.count("swa_v_head_dim", missing=stated_value_dim or head_dim)
     elif family.window == "by layer type":
         kv_heads = fields.count("num_global_key_value_heads", missing=kv_heads)
         wide = fields.count("global_head_dim", missing=head_dim)
