@@ -77,6 +77,25 @@ READ: dict[str, tuple[dict[str, Any], str, float | None]] = {
         mean(16, 8.002),
     ),
     "layers with a format of their own": (QUARK, "mxfp4", mean(8.002, 4.25)),
+    "floats of 8 bits in groups of 32": (compressed(group(["Linear"], "float", 8, 32)), "fp8", 8.25),
+    "the same by ModelOpt's word": ({"quant_method": "modelopt", "quant_algo": "MXFP8"}, "fp8", 8.25),
+    "ModelOpt's own file as it stands": (
+        {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "exclude_modules": ["lm_head"]}},
+        "fp4",
+        None,
+    ),
+    "a cache that is quantized and nothing else": (compressed() | {"kv_cache_scheme": {"num_bits": 8}}, "bf16", None),
+    "floats of 4 bits by AutoRound": (
+        {"quant_method": "intel/auto-round", "bits": 4, "group_size": 32, "data_type": "mx_fp"},
+        "mxfp4",
+        None,
+    ),
+    "Quark's whole numbers": (
+        {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "int8"}}},
+        "int8",
+        None,
+    ),
+    "an entry that is empty": ({}, "bf16", None),
 }
 
 
@@ -92,3 +111,21 @@ def test_a_group_of_something_unknown_is_refused(tmp_path: Path, catalogs: Catal
     with pytest.raises(InputError) as caught:
         read(tmp_path, catalogs, compressed(group(["MyMLP"], "int", 4, 128)))
     assert "target 'MyMLP' is not understood" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "named"),
+    [
+        ({"quant_method": "modelopt", "quant_algo": "W4A8_NVFP4_FP8"}, "quant_algo: 'W4A8_NVFP4_FP8'"),
+        (compressed() | {"sparsity_config": {"format": "sparse-24-bitmask"}}, "sparsity_config"),
+        ({"quant_method": "hqq"}, "quant_method: 'hqq'"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128, "lm_head": True}, "lm_head"),
+        ({"quant_method": "auto-round", "bits": 8, "data_type": "mx_fp"}, "data_type: 8 bits of 'mx_fp'"),
+    ],
+)
+def test_what_is_not_understood_of_an_entry_is_named(
+    entry: dict[str, Any], named: str, tmp_path: Path, catalogs: Catalogs
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, catalogs, entry)
+    assert f"quantization_config.{named}" in str(caught.value)

@@ -5,7 +5,7 @@ from typing import Final
 
 NOT_PLANNED: Final = {
     "embedding models": r"embed|\bbge\b|\be5\b|\bgte\b|sentence-transformers|minilm|colbert|rerank",
-    "speech models": r"whisper|\btts\b|\basr\b|speech|parakeet|canary|wav2vec|kokoro|voxtral",
+    "speech models": r"whisper|\btts\b|\basr\b|speech|parakeet|canary|wav2vec|kokoro",
     "image and video models": r"diffusion|\bflux\b|\bsdxl\b|\bsd3?\b|\bwan\b|hunyuanvideo|\bclip\b|siglip|\bvit\b",
 }
 """Kinds of model, and what their names have in common."""

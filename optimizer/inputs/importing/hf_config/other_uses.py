@@ -27,7 +27,7 @@ KINDS: Final = {
         mpnet neomme nomic_bert roberta xlm-roberta xlm-roberta-xl xlnet""",
     "an embedding model": "clip siglip siglip2 embedding_gemma2 colpali colqwen2 jina_embeddings_v3 new",
     "a speech model": """audio_spectrogram_transformer csm granite_speech higgs_audio_v2 hubert kyutai_speech_to_text
-        moonshine parakeet qwen3_asr seamless_m4t speecht5 vibevoice vits voxtral wav2vec2 wav2vec2-bert wavlm
+        moonshine parakeet qwen3_asr seamless_m4t speecht5 vibevoice vits wav2vec2 wav2vec2-bert wavlm
         whisper""",
     "an encoder-decoder model": "bart fsmt led m2m_100 marian mbart mt5 mvp pegasus t5 t5gemma t5gemma2 umt5 udop",
     "an image model": "beit deit detr dinov2 dinov3_vit segformer sam sam2 swin vit vit_mae vitdet yolos",

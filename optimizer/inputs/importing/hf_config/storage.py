@@ -32,8 +32,23 @@ METHODS: Final = {
     "w4a8_awq": WeightFormat("w4a8_fp8"),
     **dict.fromkeys(("w8a8_sq_per_channel", "int8_sq", "w8a8_int8"), WeightFormat("int8")),
     "w4a8_mxfp4_fp8": WeightFormat("mxfp4"),
+    "mxfp8": WeightFormat("fp8", 8 + 8 / 32),
 }
 """Names of methods and algorithms whose format is plain from the name."""
+INTEGERS: Final = ("awq", "awq_marlin", "gptq", "gptq_marlin", "auto-round", "auto_round", "intel/auto-round")
+"""Methods that store whole numbers in groups with a scale."""
+BLOCK_FLOATS: Final = {
+    **dict.fromkeys(("mx_fp", "mx_fp4", "mx_fp4e2m1"), WeightFormat("mxfp4")),
+    **dict.fromkeys(("nv_fp", "nv_fp4", "nv_fp4_with_static_gs", "fp4_v2_with_global_scale"), WeightFormat("fp4")),
+}
+"""The same methods' words for small floats in blocks, in 4 bits."""
+QUARK_TYPES: Final = {
+    **{"fp8_e4m3": WeightFormat("fp8"), "fp4": WeightFormat("mxfp4"), "int8": WeightFormat("int8")},
+    **dict.fromkeys(("int4", "uint4"), WeightFormat("int4")),
+}
+COMPRESSED: Final = "compressed-tensors"
+CONTAINERS: Final = (COMPRESSED, "modelopt", "modelopt_fp4", "modelopt_mixed")
+"""Methods that say in entries of their own what they did."""
 EVERY_LINEAR: Final = "Linear"
 """What a group of compressed-tensors or ModelOpt is of where it is of every linear layer."""
 DIGITS_OF_BITS: Final = 3
@@ -81,12 +96,14 @@ def read_storage(
         modules: What each part's weights are called below its layer.
     """
     entry = fields.get("quantization_config", "compression_config") or beside
-    if entry is None:
+    if not entry:
         plain = _plain(fields)
         return dict.fromkeys(layers, plain)
     if not isinstance(entry, Mapping):
         fields.refuse("quantization_config", "is not a group of fields", HINT)
         return {}
+    # ModelOpt's own file, as it stands
+    entry = {**entry, **entry["quantization"]} if isinstance(entry.get("quantization"), Mapping) else entry
     usual, named = _usual(fields, entry), [*_grouped(fields, entry), *_named(entry)]
     stored = {
         part: _most(_format(layer, modules[part], usual, named) for layer in _sampled(at))
@@ -112,7 +129,7 @@ def _usual(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
     method = str(
         entry.get("quant_method") or entry.get("quant_algo") or (entry.get("producer") or {}).get("name") or ""
     )
-    if method in ("awq", "awq_marlin", "gptq", "gptq_marlin", "auto-round", "auto_round"):
+    if method in INTEGERS:
         return _integers(fields, entry, method)
     if method == "bitsandbytes":
         return _of_blocks(entry)
@@ -129,11 +146,25 @@ def _usual(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
         return METHODS.get(method, SIXTEEN_BIT["bfloat16"])
     if method in METHODS:
         return METHODS[method]
-    fields.refuse("quantization_config.quant_method", f"{entry.get('quant_method')!r} is not understood", HINT)
+    if method == COMPRESSED and not entry.get("sparsity_config"):
+        return _plain(fields)
+    # the entry within a known method that nobody knows, where it is that
+    inner = ("sparsity_config" if method == COMPRESSED else "quant_algo") if method in CONTAINERS else "quant_method"
+    shown = "weights that are left out" if inner == "sparsity_config" else repr(entry.get(inner))
+    fields.refuse(f"quantization_config.{inner}", f"{shown}: is not understood", HINT)
     return SIXTEEN_BIT["bfloat16"]
 
 
 def _integers(fields: Fields, entry: Mapping[str, Any], method: str) -> WeightFormat:
+    if entry.get("lm_head") is True:
+        fields.refuse("quantization_config.lm_head", "an output head that is quantized is not understood", HINT)
+    kind = str(entry.get("data_type") or "int")
+    if kind != "int":
+        if kind not in BLOCK_FLOATS or entry.get("bits") != 4:
+            fields.refuse(
+                "quantization_config.data_type", f"{entry.get('bits')} bits of '{kind}' are not understood", HINT
+            )
+        return BLOCK_FLOATS.get(kind, SIXTEEN_BIT["bfloat16"])
     bits = entry.get("bits", entry.get("w_bit"))
     if bits not in (4, 8):
         fields.refuse("quantization_config.bits", f"{bits!r} bits of {method} are not understood", HINT)
@@ -161,7 +192,8 @@ def _of_weights(fields: Fields, group: Mapping[str, Any]) -> WeightFormat:
     weights = group.get("weights") or {}
     kind, bits, size = weights.get("type"), weights.get("num_bits"), weights.get("group_size")
     if kind == "float" and bits == 8:
-        return WeightFormat("fp8")
+        # a scale of 8 bits for each group, or one for a block or a channel
+        return WeightFormat("fp8", 8 + 8 / size if size else None)
     if kind == "float" and bits == 4:
         return WeightFormat("mxfp4" if size == 32 else "fp4")
     if kind == "int" and bits == 4:
@@ -182,7 +214,7 @@ def _quark_format(fields: Fields, field: str, how: object) -> WeightFormat:
     # weights that are quantized twice are stored as the last says
     weight = weight[-1] if isinstance(weight, list) else weight
     name = str(weight.get("dtype") or "nothing")
-    found = {"fp8_e4m3": WeightFormat("fp8"), "fp4": WeightFormat("mxfp4"), "int4": WeightFormat("int4")}.get(name)
+    found = QUARK_TYPES.get(name)
     if found is None:
         fields.refuse(f"quantization_config.{field}.weight.dtype", f"'{name}' is not understood", HINT)
     return found or SIXTEEN_BIT["bfloat16"]

@@ -8,14 +8,14 @@ from optimizer.inputs.importing.hf_config.nested import NESTED_VISION_DEFAULTS
 from optimizer.inputs.importing.hf_config.numbers import Numbers
 
 PATCH_CHANNELS: Final = 3
-GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_vl")
+GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_omni", "qwen2_5_vl")
 """Beginnings of the `model_type` of encoders whose networks are gated."""
 OWN_WIDTH: Final = "embed_dim"
 """Width of an encoder that calls the text part's width `hidden_size`, as that of Qwen2-VL does."""
 WIDENING: Final = 4
 MERGED_LAST: Final = "glm4v"
 """Beginning of those whose networks are as wide as the output, and whose merger is a network of the stated width."""
-BIASED: Final = ("qwen2_5_vl",)
+BIASED: Final = ("qwen2_5_omni", "qwen2_5_vl")
 """Of those that have biases all the same, and a projector of two layers."""
 
 
