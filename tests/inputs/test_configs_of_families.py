@@ -143,7 +143,11 @@ def test_a_layer_that_skips_a_part_is_refused(tmp_path: Path) -> None:
 def test_whether_the_head_is_the_embedding_is_the_wholes_word(
     kind: str, whole: bool | None, part: bool, tied: bool, tmp_path: Path
 ) -> None:
-    content = {"model_type": kind, "text_config": LLAMA | {"tie_word_embeddings": part}, "torch_dtype": "bfloat16"}
+    content: dict[str, Any] = {
+        "model_type": kind,
+        "text_config": LLAMA | {"tie_word_embeddings": part},
+        "torch_dtype": "bfloat16",
+    }
     content |= {} if whole is None else {"tie_word_embeddings": whole}
     assert read(tmp_path, content).tied_embeddings is tied
 
