@@ -88,3 +88,24 @@ def test_of_a_list_that_goes_back_in_time_the_newest_price_is_taken(newest_first
     assert [(move.after, update.as_of) for move in update.diff.moves] == [(Decimal("3.50"), date(2026, 12, 1))]
     (older,) = import_prices(path, load_catalogs()).left_out
     assert (older.reason, older.rows) == ("older than another price of it", 2)
+
+
+@pytest.mark.parametrize(("price", "doubted"), [("12.80", False), ("42.90", True), ("1.40", True)])
+def test_a_price_that_moved_several_times_is_to_be_looked_at(
+    price: str, doubted: bool, optimizer: Command, tmp_path: Path
+) -> None:
+    """Of 4.29: a decimal point that slipped, or the price of a GPU where an instance's belongs."""
+    path = newer(tmp_path, f"{KNOWN},{price},on_demand,2026-12-01,{SOURCE}")
+    said = optimizer("catalog", "update", str(path), "--output", str(tmp_path / "own")).out
+    assert ("1 of them by more than 3 times" in said) is doubted
+
+
+@pytest.mark.parametrize(("sign", "called"), [(";", "semicolons"), ("\t", "tabs")])
+def test_columns_that_another_sign_separates_are_named(
+    sign: str, called: str, optimizer: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text(f'region{sign}price_usd_per_hour\nus{sign}"31,50"\n')
+    result = optimizer("catalog", "update", str(path), "--output", str(tmp_path / "own"))
+    assert result.code == 2
+    assert f"its columns are separated by {called} (save it with commas" in result.err

@@ -3,12 +3,16 @@
 import io
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.files import read_bytes
 from optimizer.base.signs import PROSE, unseen
+
+SEPARATORS: Final = {b";": "semicolons", b"\t": "tabs"}
+"""What other programs put between the columns of a CSV file, by its sign."""
 
 
 def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
@@ -34,9 +38,14 @@ def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
 
 def _cells(path: Path) -> pd.DataFrame:
     """Headings and rows; the headings are read as a row so that no reader renames or drops one."""
+    content = read_bytes(path)
+    separator = _other_separator(content)
+    if separator is not None:
+        hint = "save it with commas between columns, and a decimal point in numbers"
+        raise InputError([Finding(str(path), 1, "", f"its columns are separated by {separator}", hint)])
     try:
         frame = pd.read_csv(
-            io.BytesIO(read_bytes(path)),
+            io.BytesIO(content),
             header=None,
             dtype=str,
             keep_default_na=False,
@@ -54,6 +63,12 @@ def _cells(path: Path) -> pd.DataFrame:
         problem = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
         raise InputError([Finding(str(path), 0, "", f"cannot be read as CSV: {problem}")]) from error
     return frame.fillna("")
+
+
+def _other_separator(content: bytes) -> str | None:
+    """What separates the columns of the first row, where that has no comma."""
+    first = content.partition(b"\n")[0]
+    return next((name for sign, name in SEPARATORS.items() if sign in first and b"," not in first), None)
 
 
 def _missing(path: Path, headings: list[str], required: Iterable[str]) -> Iterable[Finding]:

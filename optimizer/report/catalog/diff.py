@@ -6,13 +6,15 @@ from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final
 
-from optimizer.answers.catalog.diff import CatalogDiff
+from optimizer.answers.catalog.diff import CatalogDiff, Move
 from optimizer.answers.catalog.snapshot import Snapshot
 from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section, Table
 
 HASH_SHOWN: Final = 16
+DOUBTED_TIMES: Final = 3
+"""A price that moved by more than this factor is looked at before it is planned on: markets rarely move so far."""
 MOVED: Final[Mapping[str, Cell]] = {
     "price of": "{subject}",
     "unit": "{column}",
@@ -45,11 +47,23 @@ def _counts(diff: CatalogDiff) -> str:
 def _scope(diff: CatalogDiff) -> tuple[str, ...]:
     """What was compared and what was not."""
     changed = ", ".join(f"{name} ({before:,} → {after:,} rows)" for name, (before, after) in diff.tables.items())
+    doubted = sum(_moved_far(move) for move in diff.moves)
     return (
+        f"{doubted:,} of them by more than {DOUBTED_TIMES} times: see whether a unit or a decimal point slipped, or"
+        " whether a price is of another number of GPUs"
+        if doubted
+        else "",
         f"{diff.compared:,} {plural('price', diff.compared)} {'stands' if diff.compared == 1 else 'stand'} in both",
         f"tables that say something else: {changed}" if changed else "every table says the same",
         f"not compared, for only one of the two has them: {', '.join(diff.one_sided)}" if diff.one_sided else "",
     )
+
+
+def _moved_far(move: Move) -> bool:
+    """Whether one of the two prices is several times the other."""
+    if move.before is None or move.after is None:
+        return False
+    return max(move.before, move.after) > DOUBTED_TIMES * min(move.before, move.after) > 0
 
 
 def diff_content(diff: CatalogDiff) -> dict[str, Any]:
