@@ -34,7 +34,7 @@ from optimizer.plan.readback.readback import read_back
 from optimizer.plan.readback.summary import by_second_words
 from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
-from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.report import Patchwork, PlanReport
 from optimizer.plan.verify.verify import verify
 from optimizer.report.benchmark.files import benchmark_answer
 
@@ -99,6 +99,25 @@ def test_a_draft_that_saves_as_little_as_a_simpler_plan_may_cost_is_left_out(
     assert kept.cheapest is not None
     told = simplicity_of(kept, read_back(kept))
     assert f"costs ${told.premium_usd:,.2f} less but takes drafts: " in told.text
+
+
+def test_a_plan_without_drafts_may_stand_for_one_that_is_as_large_with_them(catalogs: Catalogs) -> None:
+    """Of one machine each, and the plain one dearer: verification withheld such plans, with exit code 70."""
+    inquiry = Inquiry.of(question(tpot_ms=60, simplicity_percent=5), catalogs)
+    fleet = proven(inquiry)
+    own = simplicity_of(solved(inquiry), fleet)
+    least = (fleet.monthly_cost_usd * Decimal("0.98")).quantize(Decimal("0.01"))
+    counts = {name: getattr(own, name) for name in ("configurations", "providers", "regions", "instances")}
+
+    def passed(*, drafts: bool) -> bool:
+        cheapest = Patchwork(monthly_cost_usd=least, drafts=drafts, summary="as many machines", **counts)
+        dearer = fleet.monthly_cost_usd - least
+        premium = {"premium_usd": dearer, "premium_percent": float(dearer / least * 100)}
+        told = own.model_copy(update={"cheapest": cheapest, **premium})
+        return verify(inquiry.scenario, catalogs, fleet, simplicity=told).passed
+
+    assert passed(drafts=True)
+    assert not passed(drafts=False)
 
 
 def test_the_better_of_several_drafts_is_chosen(bought: Bought, catalogs: Catalogs) -> None:

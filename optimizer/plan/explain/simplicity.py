@@ -29,7 +29,7 @@ def simplicity_of(answer: Answer, bought: Outline, *, cheapest_holds: bool | Non
     if answer.cheapest is not None:
         other = outlined(answer.cheapest)
         cheapest = _patchwork(other)
-        saved_usd, drafts = bought.monthly_cost_usd - other.monthly_cost_usd, _drafts(other) and not _drafts(bought)
+        saved_usd, drafts = bought.monthly_cost_usd - other.monthly_cost_usd, cheapest.drafts and not _drafts(bought)
         doubt = NOT_SEEN_TO_HOLD if cheapest_holds is False else ""
         text = f"{_saving(cheapest, saved_usd, own, answer, drafts=drafts)}{doubt}: {cheapest.summary}"
     least_usd = cheapest.monthly_cost_usd if cheapest else bought.monthly_cost_usd
@@ -59,7 +59,8 @@ def _drafts(plan: Outline) -> bool:
 
 
 def _patchwork(plan: Outline) -> Patchwork:
-    return Patchwork(monthly_cost_usd=plan.monthly_cost_usd, **_counts(plan), summary=summarized(plan))
+    drafts, summary = _drafts(plan), summarized(plan)
+    return Patchwork(monthly_cost_usd=plan.monthly_cost_usd, **_counts(plan), drafts=drafts, summary=summary)
 
 
 def _counts(plan: Outline) -> dict[str, int]:

@@ -71,6 +71,8 @@ class Patchwork(Strict):
     providers: int
     regions: int
     instances: int
+    drafts: bool = False
+    """Whether steps of any of its replicas verify drafts."""
     summary: str
 
 

@@ -24,7 +24,7 @@ def simplicity(claim: Claim, shown: Simplicity) -> Findings:
     yield within, f"{cost - least:.2f} USD dearer than the cheapest, of at most {most:.2f}"
     if cheapest is not None and not shown.kept:
         simpler = _order(shown) < _order(cheapest) or (_order(shown) == _order(cheapest) and cost <= least)
-        yield simpler, "the plan is simpler than the cheapest"
+        yield simpler or _plainer(claim, shown, cheapest), "the plan is simpler than the cheapest"
 
 
 def _counted(claim: Claim) -> dict[str, int]:
@@ -59,6 +59,12 @@ def _most_usd(claim: Claim, shown: Simplicity, configurations: int, least: Decim
         return by_percent
     fewer = max(0, cheapest.configurations - configurations)
     return max(by_percent, fewer * Decimal(repr(policy.simplicity_usd_per_configuration)))
+
+
+def _plainer(claim: Claim, shown: Simplicity, cheapest: Patchwork) -> bool:
+    """Whether a plan without drafts stands for one with them, of no more configurations and places."""
+    drafts = any(d.speculation for d in claim.fleet.deployments)
+    return cheapest.drafts and not drafts and _order(shown)[:2] <= _order(cheapest)[:2]
 
 
 def _order(counted: Simplicity | Patchwork) -> tuple[int, int, int]:
