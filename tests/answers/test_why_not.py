@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.simpler import SIMPLER, of_two_cards
 
+from optimizer.answers.compare.compare import compare
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.why_not import WhyNot, why_not
 from optimizer.base.errors import Exit, InputError
@@ -270,3 +271,15 @@ def test_a_plan_that_is_not_proven_is_no_answer_of_exit_code_0(dearer: WhyNot) -
     unproven = dearer.model_copy(update={"optimal_outcome": "feasible"})
     assert exit_of(unproven) is Exit.UNPROVEN
     assert exit_of(unproven.model_copy(update={"enough": True})) is Exit.ANSWERED
+
+
+@pytest.mark.parametrize(("rate", "gpu"), [(5.2, "h100-sxm"), (7, "a100-40-sxm")])
+def test_a_choice_costs_what_the_comparison_says(rate: float, gpu: str, two_cards: Catalogs) -> None:
+    """Both ask for a plan as simple as the one shown, or the cheapest: of h100-sxm one said $36,982, one $42,992."""
+    workload = SIMPLER["workloads"][0] | {"requests_per_second": rate}
+    policy = SIMPLER["policy"] | {"simplicity_percent": 20}
+    scenario = Scenario.model_validate(SIMPLER | {"workloads": [workload], "policy": policy})
+    row = next(each for each in compare(scenario, two_cards, "gpu").choices if each.choice == gpu)
+    alone = why_not(scenario, two_cards, Choice(gpu=gpu))
+    assert alone.monthly_cost_usd == row.monthly_cost_usd
+    assert row.summary in alone.summary

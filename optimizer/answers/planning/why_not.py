@@ -149,8 +149,10 @@ def _beside(
         return _already(inquiry, choice, chosen)
     if proposal is None:
         return _not_to_be_had(inquiry, choice, chosen)
-    alone = solved_at_best_hours(proposal)
-    inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock)
+    # as simple as the plan that is shown where it can be, else the cheapest: what `compare` asks of each choice
+    shown = None if chosen is None else answer.complexity
+    alone = solved_at_best_hours(replace(proposal, shown=shown))
+    inquiry, proposal = inquiry.beside_a_plan(clock), proposal.beside_a_plan(clock, shown)
     if alone.solution.outcome == "unproven":
         return _undecided(inquiry, choice, chosen, alone.solution.ended_by)
     if bought(alone) is None:
