@@ -255,3 +255,28 @@ def test_losses_are_asked_for_in_one_form() -> None:
         Scenario.model_validate({"name": "twice", "workloads": [said], "policy": policy})
     of_a_word = Scenario.model_validate({"name": "once", "workloads": [said], "policy": {"availability": "region"}})
     assert of_a_word.policy.losses == ("region",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            '{"schema_version": 1, "deployments": [], "scenario": "s"}',
+            "is a plan, not a scenario (give the scenario that",
+        ),
+        (
+            "scenario: chat-8b\nover: {policy.confidence: [0.5]}\n",
+            "is a sweep, not a scenario (give it to optimizer sweep)",
+        ),
+        ("scenario: chat-8b\ncases: []\n", "is a sweep of cases, not a scenario"),
+        ('{"model_type": "llama", "vocab_size": 1}', "is a model's configuration, not a scenario"),
+    ],
+)
+def test_another_file_of_ours_is_named_once(content: str, said: str, tmp_path: Path) -> None:
+    """Of a plan 29 unknown fields were told, one by one."""
+    path = tmp_path / "other.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        load_scenario(path)
+    (finding,) = caught.value.findings
+    assert said in str(finding)

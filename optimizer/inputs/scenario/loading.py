@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -37,6 +38,17 @@ PLAIN_WORDS = {
     "tuple_type": "expected a list",
 }
 """What pydantic's errors mean to someone who has never heard of pydantic."""
+
+OTHER_FILES: Final[Mapping[str, tuple[frozenset[str], str]]] = {
+    "a plan": (
+        frozenset({"schema_version", "deployments"}),
+        "give the scenario that it was made from; verify, simulate, export, benchmark and watch take plans",
+    ),
+    "a sweep": (frozenset({"scenario", "over"}), "give it to optimizer sweep"),
+    "a sweep of cases": (frozenset({"scenario", "cases"}), "give it to optimizer sweep"),
+    "a model's configuration": (frozenset({"model_type"}), "give it to optimizer catalog add-model"),
+}
+"""What else lies beside scenarios, by fields that each of them has, and where it belongs."""
 
 _WANTS_FIELDS = ("dict_type", "model_attributes_type", "model_type")
 """Errors of who wrote something else where a record belongs."""
@@ -155,6 +167,9 @@ def _read(document: Document, folder: Path | None) -> ScenarioFile:
         raise InputError(
             [Finding(document.file, 1, "", "a scenario is a mapping of fields", "start with name: and workloads:")]
         )
+    for what, (fields, hint) in OTHER_FILES.items():
+        if fields <= document.content.keys() and "workloads" not in document.content:
+            raise InputError([Finding(document.file, 1, "", f"is {what}, not a scenario", hint)])
     try:
         scenario = Scenario.model_validate(document.content)
     except ValidationError as error:
