@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from optimizer.program.large.knapsack import Counts, Knapsacks, Worth, fill, red
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.relaxation import Bound
+
+LEAST_SERVED: Final = 1e-9
+"""Share of a demand below which a pattern serves nothing of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +146,8 @@ class Pricing:
         # (cell, class) -> share of the demand served, of which no more than all counts
         demand_per_s = traffic.demand_per_s[period]
         served = np.divide(flow @ traffic.mixes, demand_per_s, out=np.zeros_like(demand_per_s), where=demand_per_s > 0)
-        served = np.minimum(served, 1.0)
+        # a share that is a rounding error lets the linear program of patterns go in circles
+        served = np.where(served < LEAST_SERVED, 0.0, np.minimum(served, 1.0))
         cell, request_class = np.nonzero(served)
         cost = self.units.price_usd_per_hour[knapsacks.unit] * knapsacks.count
         egress = self.units.egress_at(period, self.units.offer[knapsacks.unit[knapsacks.cell_unit]])
