@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.program.laid_out import search_laid_out, with_restarts
+from optimizer.program.laid_out import search_laid_out
 from optimizer.program.large.decomposition import alone, together
 from optimizer.program.large.joined_periods import between_hours_usd_per_hour
 from optimizer.program.large.patterns import pattern_bound
@@ -24,6 +24,7 @@ from optimizer.program.problem.quantities import labels, serves_all
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import cheaper, within_cutoff
+from optimizer.program.refine.loading import with_restarts
 from optimizer.program.simplest import (
     NEAR,
     Complexity,

@@ -24,7 +24,7 @@ from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.relaxation import no_bound
 from optimizer.program.proof.state import EQUAL_COST, NOTHING_KNOWN, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import ruled_out, within_gap
-from optimizer.program.refine.loading import loaded
+from optimizer.program.refine.loading import with_restarts
 from optimizer.program.refine.tie_break import break_ties
 from optimizer.program.search import search
 
@@ -99,16 +99,6 @@ def preferred(found: LaidOut, plan: Incumbent, clock: Clock) -> Incumbent:
         if not more.any() or clock.expired:
             return plan
         problem = _by_layout(problem, more)
-
-
-def with_restarts(problem: Problem, plan: Incumbent) -> tuple[Incumbent, Flags]:
-    """The plan at the price of the starts that its layouts ask for, and (O,) the offers that ask for any."""
-    arranged = loaded(problem, plan)
-    turned = np.zeros(len(problem.offers), dtype=np.bool_)
-    turned[[each.offer for each in arranged if each.restarts_usd_per_hour > 0]] = True
-    restarts = sum(each.restarts_usd_per_hour for each in arranged)
-    cost = plan.usd_per_hour - plan.restarts_usd_per_hour + restarts
-    return replace(plan, usd_per_hour=cost, restarts_usd_per_hour=restarts), turned
 
 
 def paid_for(problem: Problem, result: SearchResult, plan: Incumbent) -> SearchResult:

@@ -11,11 +11,11 @@ from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.formulation.rows import Rows, at_least, numbered
 from optimizer.program.formulation.variables import Variables
-from optimizer.program.laid_out import with_restarts
 from optimizer.program.problem.data import LayoutTerms
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.state import SearchState, incumbent_of
+from optimizer.program.refine.loading import with_restarts
 from optimizer.program.simplest import Simplest
 from optimizer.program.solver import integer_solver, solve_integer
 

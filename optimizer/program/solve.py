@@ -11,7 +11,7 @@ from optimizer.base.clock import Clock, Limit
 from optimizer.base.errors import SolverFailure
 from optimizer.base.progress import BestAndBound
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.laid_out import LaidOut, paid_for, preferred, search_laid_out, with_restarts
+from optimizer.program.laid_out import LaidOut, paid_for, preferred, search_laid_out
 from optimizer.program.problem.data import select_labels
 from optimizer.program.problem.instance_contents import NOTHING_PLACED, Placed
 from optimizer.program.problem.problem import Problem, Sorted, sorted_problem
@@ -20,7 +20,7 @@ from optimizer.program.proof.relaxation import no_bound
 from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import NO_GAP, Incumbent, SearchResult, SearchState
 from optimizer.program.proof.steps import cheaper, within_cutoff, within_gap
-from optimizer.program.refine.loading import Loaded, loaded
+from optimizer.program.refine.loading import Loaded, loaded, with_restarts
 from optimizer.program.refine.paid_runs import billed_idle_usd_per_hour
 from optimizer.program.refine.routing import ROUTING_TOLERANCE, Routed, balanced_flows, egress_of
 from optimizer.program.simplest import SimplerSearch, least_complexity

@@ -12,7 +12,6 @@ from support.promises import keeps_limits
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.laid_out import with_restarts
 from optimizer.program.large.counts import bound_by_counts
 from optimizer.program.large.knapsack import Counts
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
@@ -26,8 +25,9 @@ from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.data import Billing, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchResult, SearchState
+from optimizer.program.refine.loading import with_restarts
 from optimizer.program.search import search
-from optimizer.program.solve import solve_plainly
+from optimizer.program.solve import solve, solve_plainly
 
 
 def _check(problem: Problem) -> None:
@@ -183,5 +183,40 @@ def test_a_plan_of_levels_beside_machines_paid_all_month_keeps_what_the_week_ask
     if plan is not None:
         # what is paid by the hour may change what it holds, which costs starts
         paid, _ = with_restarts(problem, plan)
+        assert plan.usd_per_hour == pytest.approx(paid.usd_per_hour)
         assert paid.usd_per_hour >= (cheapest or 0.0) / HOURS_PER_MONTH * (1 - 1e-6)
         assert keeps_limits(problem, plan.replicas[None], plan.instances[None]).all()
+
+
+@pytest.mark.parametrize(
+    ("spare_per_s", "usd_per_hour"), [(0.01, 10 + 2 * 0.05 * 10), (0.1, 10 + 0.3 / 3 + 0.05 * 0.3)]
+)
+def test_levels_hold_one_configuration_on_a_machine_where_that_is_cheaper_than_to_load_it_anew(
+    spare_per_s: float, usd_per_hour: float
+) -> None:
+    # by day eight small replicas fill the machine; a large one serves all of the night, and nearly all of the day
+    starts = 0.05 * np.roll(np.eye(3), 1, axis=1)
+    traffic = steady_traffic(("w/day", "w/night"), np.ones(2))
+    problem = Problem(
+        traffic=replace(
+            traffic,
+            demand_per_s=np.array([[8.0, 0.0], [0.0, 8.0], [0.0, 8.0]]),
+            share_of_month=np.full(3, 1 / 3),
+            start_share=starts,
+            least_replicas=np.zeros((3, 1), dtype=np.int64),
+        ),
+        candidates=plain_candidates(
+            [0, 0, 1],
+            [[1.0, 0.0], [7.9, 8.0], [spare_per_s, 0.0]],
+            gpus_per_replica=np.array([1, 8, 1]),
+            configuration=("small", "large", "small"),
+        ),
+        offers=plain_offers([10.0, 0.3], gpus_per_instance=np.array([8, 1])),
+        limits=Limits(max_utilization=1.0),
+    )
+    whole = compacted(problem, np.ones(3, dtype=np.bool_))
+    found = pattern_bound(whole.problem, Clock(None))
+    plan = plan_of_levels(whole, found, kinds_of_periods(problem), problem, SearchState(Clock(None)), search)
+    assert plan is not None
+    assert plan.usd_per_hour == pytest.approx(usd_per_hour)
+    assert plan.usd_per_hour == pytest.approx((solve(problem).cost_usd_per_month or 0.0) / HOURS_PER_MONTH)

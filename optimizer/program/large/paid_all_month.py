@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.counts import bound_by_counts
@@ -46,6 +46,7 @@ from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import Incumbent, Known, SearchState
 from optimizer.program.proof.steps import can_beat, cheaper
+from optimizer.program.refine.loading import with_restarts
 
 MOST_COUNTS: Final = 500
 """Numbers of machines that are looked at one by one."""
@@ -92,13 +93,13 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
     may_pay = can_beat(week, at_all.bound, None, own)[part.candidates]
     there = offers.always_paid & (np.bincount(part.problem.candidates.offer, may_pay, len(offers)) > 0)
     counts = listed_counts(np.where(there, offers.price_usd_per_hour, np.inf), offers.available, most)
-    if counts is None:
-        return _told_by_boxes(part, week, kind, known, own, search)
-    at_least = np.maximum(looks.beside(counts), at_all.bound.usd_per_hour)
+    at_least = np.array([at_all.bound.usd_per_hour])
+    if counts is not None:
+        at_least = np.maximum(looks.beside(counts), at_least)
     listed = np.flatnonzero(at_least <= most)
-    if len(listed) > MOST_COUNTS:
+    if counts is None or len(listed) > MOST_COUNTS:
         boxes = _told_by_boxes(part, week, kind, known, own, search)
-        return replace(boxes, usd_per_hour=max(boxes.usd_per_hour, min(most, at_least.min())))
+        return replace(boxes, usd_per_hour=max(boxes.usd_per_hour, min(most, float(at_least.min()))))
     numbers = [(float(at_least[place]), place) for place in listed.tolist()]
     found = _told_by_each(part, week, looks, counts, numbers, known, own, search)
     return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.bound.usd_per_hour))
@@ -222,10 +223,19 @@ class _Looks:
         self._levels[count.tobytes()] = levels
         lower = paid + with_rises(part.problem, levels.lower[self._kind], state.clock)
         plan = self._plan(free, part, levels)
-        if plan is not None or (held := self._held(part, levels)) is None:
+        turned = self._turned(plan, state)
+        if not turned.any() or (held := self._held(part, levels, turned)) is None:
             return lower, plan
         levels = Levels(unlinked(held.problem, self._kind), self._worth, self._several.of_offers(held.offers))
-        return lower, self._plan(free, held, levels) if levels.solve(_own(state), search) else None
+        return lower, cheaper(plan, self._plan(free, held, levels)) if levels.solve(_own(state), search) else plan
+
+    def _turned(self, plan: Incumbent | None, state: SearchState) -> Flags:
+        """(O,) the offers whose instances would change what they hold: for a start each, or not at all if they are paid
+        all month. None where that is no matter, since a plan costs too much without those starts."""
+        if plan is None:
+            return self._week.offers.always_paid
+        without = plan.usd_per_hour - plan.restarts_usd_per_hour
+        return with_restarts(self._week, plan)[1] & (without < state.cutoff_usd_per_hour)
 
     def to_the_end(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
         """The same with prices of starts, once its levels are known."""
@@ -243,8 +253,8 @@ class _Looks:
         plan = scheduled(part.problem, self._kind, levels)
         return None if plan is None else _paid_for(self._week, free, plan.for_whole(part, free))
 
-    def _held(self, part: Sorted, levels: Levels) -> Sorted | None:
-        """The part in which each machine paid all month holds what the levels' week runs on it most of the time.
+    def _held(self, part: Sorted, levels: Levels, turned: Flags) -> Sorted | None:
+        """The part in which each machine of some offers (O,) holds what the levels' week runs on it most of the time.
 
         None where that week is none, or nothing is left out.
         """
@@ -256,7 +266,7 @@ class _Looks:
         order = np.lexsort((-runs, groups.offer))
         most = np.zeros(len(runs), dtype=np.bool_)
         most[order[np.unique(groups.offer[order], return_index=True)[1]]] = True
-        keep = most[groups.number] | ~self._week.offers.always_paid[part.offers][problem.candidates.offer]
+        keep = most[groups.number] | ~turned[part.offers][problem.candidates.offer]
         return None if keep.all() else part_of(part, keep)
 
 
@@ -327,7 +337,6 @@ def _paid_for(week: Problem, free: Problem, plan: Incumbent) -> Incumbent | None
     started = between_hours_usd_per_hour(free, plan.instances) - between_hours_usd_per_hour(week, plan.instances)
     paid = np.where(always, most, 0) @ week.offers.price_usd_per_hour
     cost = float(plan.usd_per_hour - by_the_hour - started + paid)
+    found, _ = with_restarts(week, replace(plan, instances=np.where(always, most, plan.instances), usd_per_hour=cost))
     budget = week.limits.max_monthly_usd
-    if budget is not None and cost * HOURS_PER_MONTH > budget:
-        return None
-    return replace(plan, instances=np.where(always, most, plan.instances), usd_per_hour=cost)
+    return None if budget is not None and found.usd_per_hour * HOURS_PER_MONTH > budget else found

@@ -6,12 +6,12 @@ which no rise of the instances explains, and which are paid for all the same, co
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
 from optimizer.program.formulation.model import Columns, assemble
@@ -54,6 +54,16 @@ def loaded(problem: Problem, plan: Incumbent) -> tuple[Loaded, ...]:
     running = np.zeros((problem.traffic.periods, len(groups.offer)), dtype=np.int64)
     np.add.at(running.T, groups.number, plan.replicas.T)
     return tuple(_loaded(problem, plan, groups, running, *each) for each in _several(groups, running))
+
+
+def with_restarts(problem: Problem, plan: Incumbent) -> tuple[Incumbent, Flags]:
+    """The plan at the price of the starts that its layouts ask for, and (O,) the offers that ask for any."""
+    arranged = loaded(problem, plan)
+    turned = np.zeros(len(problem.offers), dtype=np.bool_)
+    turned[[each.offer for each in arranged if each.restarts_usd_per_hour > 0]] = True
+    restarts = sum(each.restarts_usd_per_hour for each in arranged)
+    cost = plan.usd_per_hour - plan.restarts_usd_per_hour + restarts
+    return replace(plan, usd_per_hour=cost, restarts_usd_per_hour=restarts), turned
 
 
 def _several(groups: LoadGroups, running: Ints) -> Iterator[tuple[int, Ints]]:
