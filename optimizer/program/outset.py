@@ -114,12 +114,14 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
         own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
         # the hours at once are a hard program, of which the counts need no more than what a plan may cost
         asked = counted and not leveled
-        known = told_by_counts(part.problem, kind, NOTHING_KNOWN, own, search) if asked else NOTHING_KNOWN
+        # numbers are looked at to the end: beyond them the program of all hours is as large as that of none
+        looks = replace(own, clock=state.clock)
+        known = told_by_counts(part.problem, kind, NOTHING_KNOWN, looks, search) if asked else NOTHING_KNOWN
         if not known.usd_per_hour:
             told = (_known_of_levels if leveled else _known_of_hours)(part.problem, kind, free, own)
             known = Known(told.usd_per_hour, cheaper(known.plan, told.plan))
         if leveled and counted and _is_wide(known, state):
-            known = told_by_counts(part.problem, kind, known, own, search)
+            known = told_by_counts(part.problem, kind, known, looks, search)
     plan = known.plan
     wanted = plan is not None and plan.usd_per_hour <= state.cutoff_usd_per_hour
     return Known(known.usd_per_hour, plan.for_whole(part, problem) if plan is not None and wanted else None)
