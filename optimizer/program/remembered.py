@@ -5,7 +5,7 @@ from collections import OrderedDict
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from ortools.math_opt import model_pb2, parameters_pb2
+from ortools.math_opt import model_parameters_pb2, model_pb2, parameters_pb2
 
 from optimizer.base.clock import Clock
 
@@ -28,7 +28,11 @@ class SolvedBefore(Generic[Found]):
         self._ended: WeakKeyDictionary[Clock, dict[bytes, tuple[Found, float]]] = WeakKeyDictionary()
 
     def key(
-        self, model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto
+        self,
+        model: model_pb2.ModelProto,
+        solver: int,
+        parameters: parameters_pb2.SolveParametersProto,
+        start: model_parameters_pb2.ModelSolveParametersProto,
     ) -> bytes | None:
         """What the program is known by; None for one too large to be kept."""
         if model.ByteSize() > MOST_REMEMBERED_BYTES:
@@ -36,8 +40,8 @@ class SolvedBefore(Generic[Found]):
         told = parameters_pb2.SolveParametersProto()
         told.CopyFrom(parameters)
         told.ClearField("time_limit")
-        parts = (bytes([solver]), told.SerializeToString(deterministic=True), model.SerializeToString())
-        return hashlib.sha256(b"".join(parts)).digest()
+        parts = [told.SerializeToString(deterministic=True), start.SerializeToString(deterministic=True)]
+        return hashlib.sha256(b"".join([bytes([solver]), *parts, model.SerializeToString()])).digest()
 
     def get(self, key: bytes | None) -> tuple[Found, int] | None:
         """The answer and the simplex iterations that it took, if it is known."""

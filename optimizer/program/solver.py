@@ -27,6 +27,7 @@ from pybind11_abseil.status import StatusNotOk
 from optimizer.base.arrays import Floats
 from optimizer.base.clock import Clock
 from optimizer.base.errors import SolverFailure
+from optimizer.program.basis import Basis
 from optimizer.program.remembered import SolvedBefore
 from optimizer.program.standard_output import kept_clean
 
@@ -112,23 +113,38 @@ class SolverResult:
         bound: No solution of the model costs less; minus infinity when nothing is known.
         values: One per column; empty without a solution.
         duals: One per row; empty for integer models.
+        basis: Of a linear model, from which one like it may begin.
     """
 
     status: Status
     bound: float
     values: Floats = field(default_factory=lambda: np.zeros(0))
     duals: Floats = field(default_factory=lambda: np.zeros(0))
+    basis: Basis | None = None
+
+
+class _Asked(NamedTuple):
+    """All that a solver is told."""
+
+    model: model_pb2.ModelProto
+    solver: int
+    parameters: parameters_pb2.SolveParametersProto
+    start: model_parameters_pb2.ModelSolveParametersProto = model_parameters_pb2.ModelSolveParametersProto()
 
 
 _REMEMBERED = SolvedBefore[SolverResult]()
 
 
-def solve_linear(model: model_pb2.ModelProto, clock: Clock) -> SolverResult:
-    """Solve a model without integers on GLOP, with duals."""
+def solve_linear(model: model_pb2.ModelProto, clock: Clock, start: Basis | None = None) -> SolverResult:
+    """Solve a model without integers on GLOP, with duals, from where one like it ended if that is told."""
     parameters = parameters_pb2.SolveParametersProto(
         time_limit=_seconds(clock), iteration_limit=clock.left_work(), threads=THREADS
     )
-    return _solve(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters, clock)
+    if start is None:
+        return _solve(_Asked(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters), clock)
+    # a program that is made smaller first has other corners
+    parameters.presolve = parameters_pb2.EMPHASIS_OFF
+    return _solve(_Asked(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters, start.told()), clock)
 
 
 def integer_solver(periods: int, rows: int = 0) -> IntegerSolver:
@@ -185,7 +201,7 @@ def solve_integer(
         gscip=scip,
     )
     kinds = {"highs": parameters_pb2.SOLVER_TYPE_HIGHS, "scip": parameters_pb2.SOLVER_TYPE_GSCIP}
-    return _solve(model, kinds[solver.name], parameters, clock)
+    return _solve(_Asked(model, kinds[solver.name], parameters), clock)
 
 
 def _seconds(clock: Clock) -> duration_pb2.Duration | None:
@@ -208,13 +224,11 @@ def _nodes(clock: Clock) -> int | None:
     return None if left is None else left // ITERATIONS_PER_NODE + 1
 
 
-def _solve(
-    model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto, clock: Clock
-) -> SolverResult:
+def _solve(asked: _Asked, clock: Clock) -> SolverResult:
     """What a solver says of a model, or said before; nothing, where the clock had run out before."""
     if clock.expired:
         return SolverResult("unproven", -np.inf)
-    key, given_s = _REMEMBERED.key(model, solver, parameters), _given_s(parameters)
+    key, given_s = _REMEMBERED.key(*asked), _given_s(asked.parameters)
     if (known := _REMEMBERED.get(key)) is not None:
         answer, iterations = known
         clock.spend(iterations)
@@ -222,15 +236,15 @@ def _solve(
     if (ended_before := _REMEMBERED.in_less_time(key, clock, given_s)) is not None:
         clock.run_out("time limit")
         return ended_before
-    result = _told(model, solver, parameters, clock)
+    result = _told(asked, clock)
     if result is None:
         nothing = SolverResult("unproven", -np.inf)
         if clock.reached == "time limit":
             _REMEMBERED.note_ended(key, clock, nothing, given_s)
         return nothing
-    _note_limit(clock, result.termination.limit, parameters)
+    _note_limit(clock, result.termination.limit, asked.parameters)
     clock.spend(result.solve_stats.simplex_iterations)
-    answer = _read(result, model, parameters.cutoff_limit)
+    answer = _read(result, asked.model, asked.parameters.cutoff_limit)
     if answer.status in ("optimal", "infeasible"):
         _REMEMBERED.keep(key, answer, result.solve_stats.simplex_iterations)
     elif result.termination.limit == result_pb2.LIMIT_TIME:
@@ -238,9 +252,7 @@ def _solve(
     return answer
 
 
-def _told(
-    model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto, clock: Clock
-) -> result_pb2.SolveResultProto | None:
+def _told(asked: _Asked, clock: Clock) -> result_pb2.SolveResultProto | None:
     """What a solver answers; None where it was not waited for.
 
     Raises:
@@ -248,9 +260,9 @@ def _told(
     """
     try:
         with kept_clean():
-            return _in_a_thread(model, solver, parameters, clock)
+            return _in_a_thread(asked, clock)
     except (StatusNotOk, ValueError, RuntimeError) as error:
-        name = parameters_pb2.SolverTypeProto.Name(solver).removeprefix("SOLVER_TYPE_").lower()
+        name = parameters_pb2.SolverTypeProto.Name(asked.solver).removeprefix("SOLVER_TYPE_").lower()
         raise SolverFailure(f"{name} refused the model: {error}") from error
 
 
@@ -267,16 +279,17 @@ def _read(result: result_pb2.SolveResultProto, model: model_pb2.ModelProto, cuto
     if status is None:
         reason = result_pb2.TerminationReasonProto.Name(ended.reason).removeprefix("TERMINATION_REASON_")
         raise SolverFailure(f"the solver stopped: {reason} {ended.detail}")
-    values = duals = np.zeros(0)
+    values, duals, basis = np.zeros(0), np.zeros(0), None
     if result.solutions:
         best = result.solutions[0]
+        basis = Basis.read(best)
         if best.primal_solution.feasibility_status == _FEASIBLE:
             values = _dense(best.primal_solution.variable_values, len(model.variables.ids))
         if best.dual_solution.feasibility_status == _FEASIBLE:
             duals = _dense(best.dual_solution.dual_values, len(model.linear_constraints.ids))
     values.setflags(write=False)
     duals.setflags(write=False)
-    return SolverResult(status, cutoff if none_as_cheap else ended.objective_bounds.dual_bound, values, duals)
+    return SolverResult(status, cutoff if none_as_cheap else ended.objective_bounds.dual_bound, values, duals, basis)
 
 
 def _dense(found: sparse_containers_pb2.SparseDoubleVectorProto, count: int) -> Floats:
@@ -286,9 +299,7 @@ def _dense(found: sparse_containers_pb2.SparseDoubleVectorProto, count: int) -> 
     return dense
 
 
-def _in_a_thread(
-    model: model_pb2.ModelProto, solver: int, parameters: parameters_pb2.SolveParametersProto, clock: Clock
-) -> result_pb2.SolveResultProto | None:
+def _in_a_thread(asked: _Asked, clock: Clock) -> result_pb2.SolveResultProto | None:
     """What the solver answers, awaited in a way that an interrupt ends at once.
 
     None where it is late by far, or the process holds all that it may; the clock is told which. Python hears signals
@@ -298,12 +309,13 @@ def _in_a_thread(
     """
     answered = threading.Event()
     found: list[result_pb2.SolveResultProto | BaseException] = []
-    nothing = (model_parameters_pb2.ModelSolveParametersProto(), None, callback_pb2.CallbackRegistrationProto())
+    model, solver, parameters, start = asked
+    rest = (start, None, callback_pb2.CallbackRegistrationProto(), None, None)
 
     def run() -> None:
         try:
             initializer = parameters_pb2.SolverInitializerProto()
-            found.append(mathopt.solve(model, solver, initializer, parameters, *nothing, None, None))
+            found.append(mathopt.solve(model, solver, initializer, parameters, *rest))
         except BaseException as error:  # noqa: BLE001 (raised again where the solver was called)
             found.append(error)
         answered.set()

@@ -8,7 +8,7 @@ from optimizer.base.clock import Clock
 from optimizer.program import solver
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import at_least
-from optimizer.program.solver import SCIP, SolverResult, solve_integer
+from optimizer.program.solver import SCIP, SolverResult, solve_integer, solve_linear
 
 
 def cover(least: float) -> model_pb2.ModelProto:
@@ -99,3 +99,19 @@ def test_what_is_kept_cannot_be_written_to() -> None:
     found = solve_integer(cover(46.5), Clock())
     with pytest.raises(ValueError, match="read-only"):
         found.values[0] = 1.0
+
+
+def test_a_linear_program_begins_where_one_like_it_ended() -> None:
+    count = 12
+    row, column = np.zeros(count, dtype=np.int64), np.arange(count)
+    worth, cost = 3.0 + column % 5, 1.0 + (column * 7) % 11 / 3
+    known, more = (
+        assemble(Columns.fractions(np.full(count, 3.0)), cost, at_least(["cover"], least, (row, column, worth)))
+        for least in (41.5, 43.5)
+    )
+    clocks = Clock(50.0), Clock(50.0)
+    basis = solve_linear(known, Clock(50.0)).basis
+    anew, begun = (solve_linear(more, clock, start) for clock, start in zip(clocks, (None, basis), strict=True))
+    assert basis is not None
+    assert begun.bound == pytest.approx(anew.bound)
+    assert clocks[1].spent_work <= clocks[0].spent_work

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from optimizer.base.once_of import OnceOf
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.counted import CountedShares, FoundMix
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
+from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.setup import Configuration
 
 LOAD = [criterion.name for criterion in CONFIGURATION_CRITERIA].index("load")
@@ -30,6 +32,11 @@ class Kin(NamedTuple):
 def kin_of(configuration: Configuration) -> Kin:
     """Those that a configuration belongs to."""
     return Kin(*(getattr(configuration, field) for field in Kin._fields))
+
+
+_KIN: Final = OnceOf[Categorical[Configuration], list[Kin]](
+    lambda distinct: [kin_of(each) for each in distinct.categories]
+)
 
 
 class SimulatedMix(NamedTuple):
@@ -127,8 +134,8 @@ def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate], highe
     """
     if options.workload.name not in {each.workload for each in lowered}:
         return options
-    kin = [kin_of(configuration) for configuration in options.distinct.categories]
-    before, counted = options.limits.counted, counted_shares(lowered, options.workload, kin, highest_load)
+    kin, before = _KIN(options.distinct), options.limits.counted
+    counted = counted_shares(lowered, options.workload, kin, highest_load)
     counted = counted.take(options.distinct.codes)
     pools = tuple(_fallen(pool, before, counted) for pool in options.pools)
     return replace(options, limits=replace(options.limits, counted=counted), pools=pools)

@@ -1,11 +1,13 @@
 """The master problem of the pattern bound: the cheapest mixture of patterns that meets the demand, and its prices."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
+from optimizer.program.basis import AT_LOWER_BOUND, IN_BASIS, Basis
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.rows import Rows, Term, at_least, at_most, between, numbered, stacked
 from optimizer.program.problem.indices import matches, positions
@@ -84,6 +86,17 @@ class Mixture:
     artificial: Floats
 
 
+class _Corner(NamedTuple):
+    """Where the last mixture was found, see `Basis`: of the patterns (P,), of APIs and artificial columns, and of the
+    rows of demands (D,), of units (I,), each of which has one once it has patterns, and of limits (F,)."""
+
+    pattern: Ints
+    other: Ints
+    demand: Ints
+    unit: Ints
+    limit: Ints
+
+
 class Master:
     """Minimize cost over weights of patterns, APIs and artificial columns, each of which serves one class alone.
 
@@ -107,6 +120,7 @@ class Master:
             artificial=np.zeros(len(artificial_cost)),
         )
         self._penalized = np.zeros(len(artificial_cost), dtype=np.bool_)
+        self._corner: _Corner | None = None
 
     def add(self, found: Patterns, most: int, gap: float) -> int:
         """Add the patterns that cost least beyond the last prices, and how many there were.
@@ -117,7 +131,13 @@ class Master:
         old, reduced = self._patterns, self._reduced_cost(found)
         new = np.argsort(reduced, kind="stable")[:most]
         new = new[reduced[new] < -IMPROVES * found.cost_usd_per_hour[new]]
-        kept = np.flatnonzero((self._reduced_cost(old) <= KEPT_GAPS * gap) | (self._last.weight > IN_MIXTURE))
+        keep = (self._reduced_cost(old) <= KEPT_GAPS * gap) | (self._last.weight > IN_MIXTURE)
+        if (corner := self._corner) is not None:
+            keep |= corner.pattern == IN_BASIS
+        kept = np.flatnonzero(keep)
+        if corner is not None:
+            statuses = np.append(corner.pattern[kept], np.full(len(new), AT_LOWER_BOUND))
+            self._corner = corner._replace(pattern=statuses)
         self._patterns = old.select(kept).followed_by(found.select(new))
         self._last = replace(self._last, weight=np.append(self._last.weight[kept], np.zeros(len(new))))
         return len(new)
@@ -156,11 +176,13 @@ class Master:
             }
         )
         columns = Columns.fractions(upper)
-        result = solve_linear(assemble(columns, cost, rows), clock)
+        units = np.unique(patterns.unit)
+        result = solve_linear(assemble(columns, cost, rows), clock, self._start(units))
         if result.status != "optimal" or not len(result.duals):
             return None
-        unit_price = np.zeros(len(self._last.unit))
-        units, price = np.unique(patterns.unit), -result.duals[rows.blocks["unit"]]
+        if result.basis is not None:
+            self._corner = self._corner_at(result.basis, rows, units)
+        unit_price, price = np.zeros(len(self._last.unit)), -result.duals[rows.blocks["unit"]]
         unit_price[units] = np.where(self._must[units], price, np.maximum(price, 0.0))
         self._last = Mixture(
             value=float(cost @ result.values),
@@ -171,6 +193,20 @@ class Master:
             artificial=result.values[first_artificial:],
         )
         return self._last
+
+    def _start(self, units: Ints) -> Basis | None:
+        """Where the next mixture is looked for from, with rows for so many units; None for the first."""
+        if (corner := self._corner) is None:
+            return None
+        rows = np.concatenate([corner.demand, corner.unit[units], corner.limit])
+        return Basis(np.append(corner.pattern, corner.other), rows)
+
+    def _corner_at(self, basis: Basis, rows: Rows, units: Ints) -> _Corner:
+        """A basis, by what its columns and rows stand for."""
+        unit = np.full(len(self._last.unit), IN_BASIS)
+        unit[units] = basis.rows[rows.blocks["unit"]]
+        pattern, other = np.split(basis.columns, [len(self._patterns)])
+        return _Corner(pattern, other, basis.rows[rows.blocks["demand"]], unit, basis.rows[rows.blocks["limit"]])
 
     def mixed_counts(self) -> Floats:
         """(I,) instances of each unit in the last mixture, fractions of them among these."""

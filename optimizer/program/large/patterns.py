@@ -38,6 +38,10 @@ the best multipliers so far."""
 CONVERGED = 2e-4
 """Relative distance between the master problem and the bound at which the rounds end."""
 
+SLOW_ROUNDS, SLOW = 10, 0.1
+"""They end, too, where so many rounds make that distance smaller by no more than such a share of it. With machines that
+are paid all month it stays wide to the last round, and whole instances say more by the prices of an early one."""
+
 
 @dataclass(frozen=True, eq=False)
 class PatternBound:
@@ -108,21 +112,25 @@ def generated(pricing: Pricing, first: PricedBound, clock: Clock, converged: flo
     master = Master(must, pricing.limits, pricing.api_rows, pricing.api_cost, artificial_cost)
     most = max(PATTERNS_PER_ROUND, int(PATTERNS_PER_DEMAND * len(artificial_cost)))
     best, pull = first, FIRST_PULL
-    new = master.add(pricing.closest_patterns(best, most), most, np.inf)
+    new, gaps = master.add(pricing.closest_patterns(best, most), most, np.inf), list[float]()
     for _ in range(MOST_ROUNDS):
         mixture = master.solve(clock)
         if mixture is None:
             break
         gap, pulled = mixture.value - best.value, pull
         closed = gap <= converged * mixture.value
+        gaps.append(gap)
+        slow = len(gaps) > SLOW_ROUNDS and gap > (1 - SLOW) * gaps[-1 - SLOW_ROUNDS]
         if not closed:
             demand = pull * best.demand + (1 - pull) * mixture.demand
             trial = pricing.at(demand, pull * best.charge + (1 - pull) * mixture.charge)
             new = master.add(pricing.patterns(trial.knapsacks), most, gap)
             pull = _next_pull(pull, trial.value > best.value, new)
             best = max(best, trial, key=lambda priced: priced.value)
-        if (closed or (not new and not pulled)) and not master.price_out_artificials():
-            break
+        if closed or slow or (not new and not pulled):
+            if not master.price_out_artificials():
+                break
+            gaps.clear()
     return best, master
 
 
