@@ -24,7 +24,7 @@ from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.data import Billing, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
-from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchResult, SearchState
+from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
 from optimizer.program.refine.loading import with_restarts
 from optimizer.program.search import search
 from optimizer.program.solve import solve, solve_plainly
@@ -220,3 +220,16 @@ def test_levels_hold_one_configuration_on_a_machine_where_that_is_cheaper_than_t
     assert plan is not None
     assert plan.usd_per_hour == pytest.approx(usd_per_hour)
     assert plan.usd_per_hour == pytest.approx((solve(problem).cost_usd_per_month or 0.0) / HOURS_PER_MONTH)
+
+
+def test_a_plan_that_a_solver_lets_carry_more_than_there_is_is_no_plan_of_a_level() -> None:
+    problem = Problem(
+        traffic=replace(steady_traffic(("w/chat",), np.ones(1)), demand_per_s=np.array([[1.0]])),
+        candidates=plain_candidates([0], [[1.0]]),
+        offers=plain_offers([1.0]),
+        limits=Limits(max_utilization=0.9),
+    )
+    levels = Levels(problem)
+    short, enough = (Incumbent(np.array([[n]]), np.array([[n]]), np.zeros(0), float(n)) for n in (1, 2))
+    assert [levels.add(0, plan) for plan in (short, enough)] == [False, True]
+    assert levels.plans == [(0, enough)]

@@ -26,6 +26,7 @@ from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import cheaper
+from optimizer.program.refine.routing import carries
 
 CLOSE: Final = 2e-3
 """Share of the week's cost by which the bounds of all levels may miss what their plans cost."""
@@ -167,21 +168,28 @@ class Levels:
     def _learn(self, level: int, result: SearchResult) -> None:
         """What a search of one level says of all."""
         self._solved[level] = True
-        if result.incumbent is not None and result.incumbent.usd_per_hour < self.upper[level]:
-            self.add(level, result.incumbent)
-            lower_levels, cost = self.within[:, level], result.incumbent.usd_per_hour
+        plan = result.incumbent
+        if plan is not None and plan.usd_per_hour < self.upper[level] and self.add(level, plan):
+            lower_levels, cost = self.within[:, level], plan.usd_per_hour
             self.upper = np.where(lower_levels, np.minimum(self.upper, cost), self.upper)
         least = min(result.bound.usd_per_hour, self.upper[level])
         if np.isfinite(least):
             self.lower = np.where(self.within[level], np.maximum(self.lower, least), self.lower)
 
-    def add(self, level: int, plan: Incumbent) -> None:
-        """One more plan of a level, unless the same machines with the same replicas are known for it."""
+    def add(self, level: int, plan: Incumbent) -> bool:
+        """One more plan of a level, unless the same machines with the same replicas are known for it.
+
+        Returns:
+            Whether it carries what the level asks for.
+        """
         for own, other in self.plans:
             alike = (other.replicas == plan.replicas).all() and (other.instances == plan.instances).all()
             if alike and self.within[level, own]:
-                return
-        self.plans.append((level, plan))
+                return True
+        carried = carries(self.problem, plan, level)
+        if carried:
+            self.plans.append((level, plan))
+        return carried
 
     def costs(self) -> Floats:
         """(K, P) USD/h at most of a level by each plan found, in the order of their levels; infinite where it is none.

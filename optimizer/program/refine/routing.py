@@ -57,6 +57,19 @@ def balanced_flows(problem: Problem, plan: Incumbent) -> tuple[Routed, ...]:
     return tuple(routed)
 
 
+def carries(problem: Problem, plan: Incumbent, period: int) -> bool:
+    """Whether the whole counts of a plan of one period carry the demand of some period of the problem.
+
+    A solver may take what a rare mix is sent for a little less than nothing, which its tolerance allows. In units of
+    the reach of such a mix, thousands of replicas each, that is capacity which is not there.
+    """
+    here = replace(problem, traffic=problem.traffic.during(np.array([period])))
+    try:
+        return _router(here, plan, 0)[1].least_busiest() <= problem.limits.max_utilization * (1 + ROUTING_TOLERANCE)
+    except SolverFailure:
+        return False
+
+
 def egress_of(problem: Problem, routed: tuple[Routed, ...]) -> float:
     """What sending the answers of routed requests costs, in USD/h spread over the month."""
     if not problem.egress.charged:
@@ -102,6 +115,11 @@ class _Router:
         least = float(share @ result.values[:-1]) + MIN_FLOW_SHARE / 10
         egress = one_row_at_most("egress[]", least, stream, share)
         return replace(self, open_rows=stacked({"open": self.open_rows, "egress": egress}))
+
+    def least_busiest(self) -> float:
+        """The utilization of the busiest deployment where that is least."""
+        none = np.full(self.deployments, np.nan)
+        return float(self._solved(none, np.append(np.zeros(len(self.load)), 1.0)).values[-1])
 
     def balanced(self) -> Floats:
         """(N,) flows in units of their reach."""
