@@ -1,15 +1,19 @@
 """A week whose classes may mix: a plan of few periods is simulated before every hour is asked, and nothing is lost."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from optimizer.answers.planning import tried as trying
+from optimizer.answers.planning import until_it_holds
 from optimizer.answers.planning.optimize import verified
 from optimizer.answers.planning.tried import SimulatedPlan, tried
+from optimizer.answers.planning.until_it_holds import Attempt, confirmed_by_simulation
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.lowering import LoweredRate
 from optimizer.performance.candidates.mixes import OverloadedMix
 from optimizer.performance.candidates.periods import exact_hours, joined_hours
 from optimizer.plan.question import mixes_held, solving, soon
@@ -19,6 +23,21 @@ from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.solving import of_every_hour, solved_for_least_cost
 from optimizer.plan.question.soon import first_answer, found_soon
 from optimizer.plan.readback.readback import read_back
+from optimizer.plan.record.simulation import HeldRate, Simulation
+from optimizer.plan.simulate.simulated import CONFIRMING_REQUESTS, DECIDING_REQUESTS
+
+_HELD = HeldRate(
+    workload="desk",
+    model="llama-3.1-8b",
+    gpu="l4",
+    precision="fp8",
+    tensor_parallel=1,
+    pipeline_parallel=1,
+    predicted_requests_per_second=2.0,
+    held_requests_per_second=1.0,
+    counted_share=0.5,
+    text="a replica holds half",
+)
 
 
 def _week(ttft_ms: int = 3000) -> Scenario:
@@ -194,6 +213,58 @@ def test_where_every_hour_has_no_plan_in_time_there_is_one_of_as_many_periods_as
     # at what its replicas were found to hold, like one of a single period
     alone = found_soon(found.answer.inquiry, most_periods=1).solution.cost_usd_per_month
     assert _cheapest_usd(found) < (alone or 0.0)
+
+
+def test_after_a_plan_that_breaks_a_promise_every_hour_is_asked_at_what_its_replicas_hold(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the plan that holds as cutoff, not from a plan of few periods on."""
+    asked = Inquiry.of(_week(), catalogs)
+    first = replace(tried(asked, answered(asked), Clock()).answer, cheapest=None, every_hour_is_due=True)
+    bought = read_back(first)
+    holding = Attempt(first, bought, confirmed_by_simulation(asked, bought))
+    assert holding.holds
+    usd, broken = holding.cost_usd, read_back(found_soon(asked, most_periods=2))
+    cheaper = replace(first, solution=replace(first.solution, cost_usd_per_month=0.9 * usd))
+    refuted = Attempt(cheaper, broken, confirmed_by_simulation(asked, broken))
+    assert not refuted.holds
+    own = LoweredRate("desk", None, 0.5, 1.0)
+    begun: list[Attempt] = []
+
+    def further(_: Inquiry, known: Attempt, __: Clock) -> tuple[Attempt, Attempt | None]:
+        begun.append(known)
+        last = Attempt(cheaper, replace(bought), holding.simulation, known.rounds)
+        return (holding, refuted) if len(begun) == 1 else (last, None)
+
+    monkeypatch.setattr(trying, "_further", further)
+    monkeypatch.setattr(until_it_holds, "_held", lambda *_: [_HELD])
+    monkeypatch.setattr(until_it_holds, "lowered_rates", lambda *_: (own,))
+    found = tried(asked, replace(first, solution=first.solution.above(0.0, None)), Clock())
+    assert [each.cost_usd for each in begun] == [usd, usd]
+    assert begun[1].answer.inquiry.lowered[-1] == own
+    assert found.answer.solution.cost_usd_per_month == 0.9 * usd
+    assert found.simulation is not None
+    assert [each.lowered for each in found.simulation.rounds] == [[_HELD]]
+
+
+def test_more_requests_decide_what_fewer_leave_open(catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Inquiry.of(_week(), catalogs)
+    answer = tried(asked, answered(asked), Clock()).answer
+    bought, counts = read_back(answer), list[tuple[int, ...]]()
+    sure = confirmed_by_simulation(asked, bought)
+    assert sure.holds
+    open_still = Simulation.model_construct(**(dict(sure) | {"holds": None}))
+
+    def more(*told: Any) -> Simulation:
+        counts.append(told[-1])
+        return sure
+
+    monkeypatch.setattr(until_it_holds, "confirmed", more)
+    assert until_it_holds.decided(asked, Attempt(answer, bought, sure)).simulation is sure
+    assert not counts
+    assert until_it_holds.decided(asked, Attempt(answer, bought, open_still)).simulation is sure
+    assert counts == [DECIDING_REQUESTS]
+    assert min(DECIDING_REQUESTS) > max(CONFIRMING_REQUESTS)
 
 
 def test_hours_are_joined_to_as_few_periods_as_asked() -> None:

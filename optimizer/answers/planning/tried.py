@@ -12,6 +12,8 @@ from optimizer.answers.planning.until_it_holds import (
     MOST_ROUNDS_SOON,
     Attempt,
     confirmed_by_simulation,
+    counting_on_less,
+    decided,
     is_to_go_on,
     raised_to,
     until_it_holds,
@@ -20,7 +22,7 @@ from optimizer.base.clock import Clock, Limit
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import without_make_weights
 from optimizer.plan.question.simplifying import allowed_usd, in_place_of
-from optimizer.plan.question.solving import of_every_hour
+from optimizer.plan.question.solving import of_every_hour, tidied
 from optimizer.plan.question.soon import first_answer, found_soon
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
@@ -29,9 +31,12 @@ from optimizer.plan.record.simulation import Simulation
 SHARE_OF_FIRST: Final = 0.5
 """Of what is left of a limit, until a first plan of few periods holds, before every hour is asked."""
 
-SHARE_OF_REST, SHARE_OF_EVERY_HOUR = 0.7, 0.8
+SHARE_OF_REST, SHARE_OF_EVERY_HOUR = 0.85, 0.85
 """The same, for going on with a search that was cut short once its plan has been simulated; and the share of that for
-the search, before what its plan can do without."""
+the search, before its plan is simulated and what that can do without is looked for."""
+
+SHARE_OF_TIDYING: Final = 0.5
+"""Of what is left of it then, for breaking ties, which may take longer than the search did."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +77,26 @@ def tried(asked: Inquiry, answer: Answer, clock: Clock) -> SimulatedPlan:
     attempt, ended = until_it_holds(asked, answer, Attempt(answer, bought, confirmed_by_simulation(asked, bought)), own)
     if attempt.answer.every_hour_is_due and attempt.holds and not own.expired:
         attempt = _of_more_periods(asked, attempt, own)
-    shown = attempt
-    while is_to_go_on(attempt.answer) and not clock.expired:
-        attempt, refuted = _further(asked, attempt, clock.share(SHARE_OF_REST))
-        shown = min((shown, attempt), key=lambda each: (not each.holds, each.cost_usd, -_bound_of(each.answer)))
+    shown, at_less = attempt, False
+    while at_less or is_to_go_on(attempt.answer):
+        if clock.expired:
+            break
+        known, since_s = attempt, clock.spent_s
+        attempt, refuted = _further(asked, known, clock.share(SHARE_OF_REST))
+        if not (at_less and attempt.bought is known.bought):
+            shown = min((shown, attempt), key=lambda each: (not each.holds, each.cost_usd, -_bound_of(each.answer)))
         if refuted is None or not attempt.holds or len(refuted.rounds) >= MOST_ROUNDS_SOON:
             break
+        ended, left_s = False, clock.left_s()
+        # every hour at once where there is time for it, else a plan of few periods that holds
+        at_less = left_s is None or left_s > clock.spent_s - since_s
+        less = counting_on_less(asked, attempt, refuted, clock) if at_less else None
+        if less is not None:
+            attempt = less
+            continue
         # what no plan undercuts stands where replicas are counted on for less
-        first = replace(attempt.answer, every_hour_is_due=True)
+        first, at_less = replace(attempt.answer, every_hour_is_due=True), False
         attempt, _ = until_it_holds(asked, first, refuted, clock.share(SHARE_OF_FIRST))
-        ended = False
         if not attempt.holds:
             break
         shown = min((shown, attempt), key=lambda each: each.cost_usd)
@@ -103,8 +118,8 @@ def _of_more_periods(asked: Inquiry, known: Attempt, clock: Clock) -> Attempt:
     if least_usd is None or least_usd >= known.cost_usd:
         return known
     solution = more.solution.above(min(_bound_of(known.answer), least_usd), known.answer.solution.ended_by)
-    due, bought = replace(more, solution=solution, every_hour_is_due=True), read_back(more)
-    found = Attempt(due, bought, confirmed_by_simulation(asked, bought), known.rounds)
+    due = replace(more, solution=solution, every_hour_is_due=True)
+    found = _simulated(asked, due, known)
     if not found.holds:
         # what breaks it would break a plan of every hour
         found, _ = until_it_holds(asked, due, found, clock)
@@ -132,13 +147,25 @@ def _further(asked: Inquiry, known: Attempt, clock: Clock) -> tuple[Attempt, Att
     simpler_still = answer.cheapest is not None and answer.complexity < other.complexity
     if simpler_still and shown_usd <= allowed_usd(other, answer.complexity.configurations):
         return replace(known, answer=in_place_of(other, answer, proven=False)), None
-    simpler = _without_make_weights(other, clock)
-    for each in (simpler, other) if simpler is not other else (other,):
-        bought = read_back(each)
-        cheaper = Attempt(each, bought, confirmed_by_simulation(asked, bought), known.rounds)
-        if cheaper.holds or cheaper.simulation.holds is known.simulation.holds:
-            return cheaper, None
-    return replace(known, answer=raised_to(answer, bound_usd)), cheaper
+    found = decided(asked, _simulated(asked, other, known))
+    # a plan that breaks a promise for certain is not worth what takes longer than to tell that
+    if not found.breaks or known.breaks:
+        tidy = tidied(other, clock.share(SHARE_OF_TIDYING))
+        for each in (_without_make_weights(tidy, clock), tidy):
+            if each is not other and _as_sure_as(known, cheaper := _simulated(asked, each, known)):
+                return cheaper, None
+    return (found, None) if _as_sure_as(known, found) else (replace(known, answer=raised_to(answer, bound_usd)), found)
+
+
+def _simulated(asked: Inquiry, answer: Answer, known: Attempt) -> Attempt:
+    """Another answer to the question of a known attempt, at the same rates."""
+    bought = read_back(answer)
+    return Attempt(answer, bought, confirmed_by_simulation(asked, bought), known.rounds)
+
+
+def _as_sure_as(known: Attempt, found: Attempt) -> bool:
+    """Whether a plan holds, or as much is known of that as of another one."""
+    return found.holds or found.simulation.holds is known.simulation.holds
 
 
 def _cut_short(answer: Answer, limit: Limit | None) -> Answer:

@@ -19,7 +19,7 @@ from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation, SimulationRound
 from optimizer.plan.simulate.held import held_rates, lowered_rates
 from optimizer.plan.simulate.judging import in_doubt, promises, room, without_doubt
-from optimizer.plan.simulate.simulated import confirmed, holds_at_a_look
+from optimizer.plan.simulate.simulated import DECIDING_REQUESTS, confirmed, holds_at_a_look
 
 MOST_ROUNDS: Final = 6
 """Plans that may break a promise before one is shown as it is; most need one."""
@@ -164,7 +164,7 @@ def until_it_holds(
         except LimitReached:
             return attempt, False
         if not held:
-            break
+            return decided(asked, attempt), ended
         lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
         others = others_lowered(lowered) if len(rounds) >= alone else ()
         later = _with_less(asked, (first, answer), (*lowered, *others), clock, again)
@@ -175,6 +175,34 @@ def until_it_holds(
         bought = read_back(later)
         attempt = Attempt(later, bought, confirmed_by_simulation(asked, bought), told)
     return attempt, ended
+
+
+def decided(asked: Inquiry, attempt: Attempt) -> Attempt:
+    """The same, told by more requests where fewer left it open."""
+    if attempt.simulation.holds is not None:
+        return attempt
+
+    def work() -> Simulation:
+        return confirmed(asked.scenario, asked.catalogs, attempt.bought, DECIDING_REQUESTS)
+
+    kept = asked.kept
+    found = work() if kept is None else kept.simulated("decided", asked.scenario, attempt.bought, work)
+    return replace(attempt, simulation=found)
+
+
+def counting_on_less(asked: Inquiry, known: Attempt, refuted: Attempt, clock: Clock) -> Attempt | None:
+    """A plan that holds, of the question in which replicas are counted on for what those of a cheaper one hold that
+    broke a promise; None where each of these holds alone what it is sent, or time is up."""
+    lowered = refuted.answer.inquiry.lowered
+    try:
+        held = _held(asked, refuted.bought, refuted.simulation, lowered, clock)
+    except LimitReached:
+        return None
+    if not held:
+        return None
+    inquiry = known.answer.inquiry.with_lowered((*lowered, *lowered_rates(held, asked.scenario.policy)))
+    told = (*refuted.rounds, _round(refuted.bought, refuted.simulation, held, (), left_no_plan=False))
+    return replace(known, answer=replace(known.answer, inquiry=inquiry, cheapest=None), rounds=told)
 
 
 def is_to_go_on(answer: Answer) -> bool:
@@ -212,8 +240,8 @@ def _with_less(
 ) -> Answer:
     """The question again, with replicas counted on for less.
 
-    A search that was cut short may find a worse plan than the one that broke a promise, made larger: the cheaper of the
-    two is the answer.
+    A search that was cut short, or one of few periods after one of every hour, may find a worse plan than the one that
+    broke a promise, made larger: the cheaper of the two is the answer.
 
     Args:
         asked: As it was first put to the solver.
@@ -228,7 +256,7 @@ def _with_less(
         again = _soon(asked, before, lowered, own)
     else:
         again = (asking or answered)(replace(asked, clock=own).with_lowered(lowered))
-    if again.every_hour_is_due and not own.expired:
+    if again.every_hour_is_due and broken.every_hour_is_due and not own.expired:
         return again
     found = (again.cheapest or again).solution
     if again.enough or found.outcome not in ("feasible", "unproven"):
@@ -238,7 +266,8 @@ def _with_less(
     if larger is None or (larger.solution.cost_usd_per_month or math.inf) >= least_usd:
         return raised_to(again, _bound_usd(first, again))
     bound_usd = max(found.bound_usd_per_month or 0.0, _bound_usd(first, larger))
-    return replace(larger, solution=larger.solution.above(bound_usd, found.ended_by))
+    solution = larger.solution.above(bound_usd, found.ended_by)
+    return replace(larger, solution=solution, every_hour_is_due=again.every_hour_is_due)
 
 
 def _soon(asked: Inquiry, before: tuple[Answer, Answer], lowered: Sequence[LoweredRate], clock: Clock) -> Answer:

@@ -141,11 +141,22 @@ def of_every_hour(known: Answer, clock: Clock) -> Answer:
     exact = replace(inquiry, hour_to_period=exact_hours(inquiry.scenario), proves=True)
     every = replace(exact, node_limit=EXACT_NODES, any_of_equals=True, falls_back=False)
     found = solved_for_least_cost(every, known_usd=less_than(known.solution.cost_usd_per_month))
-    if found.solution.cost_usd_per_month is None:
-        return found
-    shown = _tidied(inquiry, found)
-    hours = told_apart(hours, shown.running_alike)
-    return replace(shown, inquiry=replace(inquiry, options=shown.inquiry.options, hour_to_period=hours))
+    return found if found.solution.cost_usd_per_month is None else _told_apart(inquiry, hours, found)
+
+
+def tidied(found: Answer, clock: Clock) -> Answer:
+    """A plan `of_every_hour` with ties broken, as far as the clock allows."""
+    inquiry = replace(found.inquiry, clock=clock)
+    every = replace(inquiry, node_limit=EXACT_NODES, falls_back=False, proves=True)
+    shown = _tidied(inquiry, replace(found, inquiry=every))
+    return _told_apart(inquiry, inquiry.week.hour_to_period, shown)
+
+
+def _told_apart(inquiry: Inquiry, hours: Ints, shown: Answer) -> Answer:
+    """An answer of which variations are made of some periods (168,), told apart where its hours run different
+    instances."""
+    apart = told_apart(hours, shown.running_alike)
+    return replace(shown, inquiry=replace(inquiry, options=shown.inquiry.options, hour_to_period=apart))
 
 
 def for_variations(inquiry: Inquiry) -> Inquiry:

@@ -48,6 +48,8 @@ REQUESTS_OF_A_REPLICA: Final = 1000
 """At least so many requests reach each replica, so that what is left out is the start and not the plan."""
 CONFIRMING_REQUESTS: Final = (5_000, 20_000)
 """Of each workload beside a plan: so few where they decide every limit, else so many, within a fifth of a second."""
+DECIDING_REQUESTS: Final = (80_000,)
+"""The same where these leave a promise in doubt that each deployment alone keeps, or of a plan found late: a second."""
 TRIED_REQUESTS: Final = (2_000, 10_000)
 """Of a deployment alone, in a tenth of a second: so few where they decide, as beside a plan, else so many."""
 LARGEST_COUNTED_FLEET: Final = 16
@@ -65,13 +67,17 @@ ROUTED: Final[Mapping[Dealing, str]] = {
 """Behind how requests arrive, where there are several replicas."""
 
 
-def confirmed(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet) -> Simulation:
-    """The plan under the arrivals of its scenario, as its own confidence says; what stands beside every plan."""
+def confirmed(
+    scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, counts: Sequence[int] = CONFIRMING_REQUESTS
+) -> Simulation:
+    """The plan under the arrivals of its scenario, as its own confidence says; what stands beside every plan: under the
+    first of some counts of requests that decides every limit, or the last."""
     claim, level = Claim(scenario, catalogs, fleet), scenario.policy.confidence
-    few, many = CONFIRMING_REQUESTS
-    found = simulated(claim, None, confidence=level, requests=few, seeds=1)
-    if found.holds is None and any(Arrivals.as_asked(each).may_go_on for each in services(claim, level)):
-        found = simulated(claim, None, confidence=level, requests=many, seeds=1)
+    first, *more = counts
+    found = simulated(claim, None, confidence=level, requests=first, seeds=1)
+    for requests in more:
+        if found.holds is None and any(Arrivals.as_asked(each).may_go_on for each in services(claim, level)):
+            found = simulated(claim, None, confidence=level, requests=requests, seeds=1)
     return found
 
 
