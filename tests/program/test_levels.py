@@ -1,6 +1,7 @@
 """A week told by few levels of its demand: its bound is one of the week, and its plan keeps what the week asks."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from support.instances import by_day_and_night, paid_all_month, problems, tiny_p
 from support.plain import plain_candidates, plain_offers
 from support.promises import keeps_limits
 
+from optimizer.base.arrays import Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.counts import bound_by_counts
 from optimizer.program.large.knapsack import Counts
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
-from optimizer.program.large.paid_all_month import plan_of_levels
+from optimizer.program.large.paid_all_month import _told_by_each, plan_of_levels
 from optimizer.program.large.patterns import generated, pattern_bound
 from optimizer.program.large.pricing import Pricing
 from optimizer.program.large.rises import with_rises
@@ -233,3 +235,28 @@ def test_a_plan_that_a_solver_lets_carry_more_than_there_is_is_no_plan_of_a_leve
     short, enough = (Incumbent(np.array([[n]]), np.array([[n]]), np.zeros(0), float(n)) for n in (1, 2))
     assert [levels.add(0, plan) for plan in (short, enough)] == [False, True]
     assert levels.plans == [(0, enough)]
+
+
+def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end() -> None:
+    asked: list[tuple[int, float]] = []
+
+    class Scripted:
+        """Numbers of which the end leaves as much open as it may."""
+
+        def with_starts(self, *_: object) -> float:
+            return 90.0
+
+        def by_levels(self, *_: object) -> tuple[float, None]:
+            return 95.0, None
+
+        def to_the_end(self, count: Ints, *_: object, close: float) -> tuple[float, None]:
+            asked.append((int(count[0]), close))
+            return 100.0 * (1 - close), None
+
+    nothing: Any = None
+    looks: Any = Scripted()
+    counts, numbers = np.array([[0], [1]]), [(80.0, 0), (81.0, 1)]
+    state = SearchState(Clock(None), cutoff_usd_per_hour=100.0)
+    found = _told_by_each(nothing, nothing, looks, counts, numbers, NOTHING_KNOWN, state, search)
+    assert asked == [(0, 0.01), (1, 0.01), (0, 0.005), (1, 0.005)]
+    assert found.usd_per_hour == pytest.approx(99.5)

@@ -14,6 +14,7 @@ lowest bound is looked at next.
 """
 
 from dataclasses import replace
+from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -54,8 +55,9 @@ MOST_COUNTS: Final = 500
 SHARE_OF_BOXES: Final = 0.4
 """Of what is left on the clock, for boxes of numbers where these are more."""
 
-CLOSE: Final = 5e-3
-"""Share of what a plan costs that may be left open of one number of machines, so that others have their turn."""
+CLOSE: Final = (1e-2, 5e-3)
+"""Shares of what a plan costs that may be left open of one number of machines, so that others have their turn: first
+the one with which a large week may end, then less."""
 
 WIDE: Final = 0.03
 """How much more than a bound a plan may cost for one to be looked for before numbers are listed."""
@@ -138,13 +140,13 @@ def _told_by_each(
         if not step:
             heappush(waiting, (max(at_least, looks.with_starts(counts[place], state)), place, 1))
             continue
-        look = looks.by_levels if step == 1 else looks.to_the_end
+        look = looks.by_levels if step == 1 else partial(looks.to_the_end, close=CLOSE[step - 2])
         lower, found = look(counts[place], replace(state, cutoff_usd_per_hour=most), search)
         at_least = max(at_least, lower)
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
-        if step == 1:
-            heappush(waiting, (at_least, place, 2))
+        if step <= len(CLOSE):
+            heappush(waiting, (at_least, place, step + 1))
         else:
             least = min(least, at_least)
     return Known(max(known.usd_per_hour, min([least, most, *(at_least for at_least, *_ in waiting)])), plan)
@@ -237,14 +239,16 @@ class _Looks:
         without = plan.usd_per_hour - plan.restarts_usd_per_hour
         return with_restarts(self._week, plan)[1] & (without < state.cutoff_usd_per_hour)
 
-    def to_the_end(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
-        """The same with prices of starts, once its levels are known."""
+    def to_the_end(
+        self, count: Ints, state: SearchState, search: PeriodSearch, close: float
+    ) -> tuple[float, Incumbent | None]:
+        """The same with prices of starts, once its levels are known, until so small a share of a plan is open."""
         paid, free, part = _paying_for(self._week, count)
-        if (levels := self._levels.pop(count.tobytes(), None)) is None:
+        if (levels := self._levels.get(count.tobytes())) is None:
             return np.inf, None
         cutoff, enough = state.cutoff_usd_per_hour - paid, state.enough_usd_per_hour - paid
         own = replace(_own(state), cutoff_usd_per_hour=cutoff, enough_usd_per_hour=enough)
-        lower = bound_with_starts(part.problem, self._kind, levels, own, search, CLOSE)
+        lower = bound_with_starts(part.problem, self._kind, levels, own, search, close)
         return paid + lower, self._plan(free, part, levels)
 
     def _plan(self, free: Problem, part: Sorted, levels: Levels) -> Incumbent | None:
