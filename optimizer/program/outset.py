@@ -114,8 +114,8 @@ def _known_without_links(problem: Problem, state: SearchState) -> Known:
         own = replace(state, clock=state.clock.share(share), progress=None, eliminated={})
         # the hours at once are a hard program, of which the counts need no more than what a plan may cost
         asked = counted and not leveled
-        # numbers are looked at to the end: beyond them the program of all hours is as large as that of none
-        looks = replace(own, clock=state.clock)
+        # for a proof numbers are looked at to the end: beyond them the program of all hours is as large as that of none
+        looks = replace(own, clock=state.clock) if state.proof else own
         known = told_by_counts(part.problem, kind, NOTHING_KNOWN, looks, search) if asked else NOTHING_KNOWN
         if not known.usd_per_hour:
             told = (_known_of_levels if leveled else _known_of_hours)(part.problem, kind, free, own)

@@ -237,11 +237,18 @@ def test_a_plan_that_a_solver_lets_carry_more_than_there_is_is_no_plan_of_a_leve
     assert levels.plans == [(0, enough)]
 
 
-def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end() -> None:
+@pytest.mark.parametrize(
+    ("open_times", "closer", "least"),
+    [(1.0, [], 99.0), (1.5, [(0, 0.005), (1, 0.005)], 99.25)],
+    ids=["a large week may end so", "further open than a large week may be"],
+)
+def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end(
+    open_times: float, closer: list[tuple[int, float]], least: float
+) -> None:
     asked: list[tuple[int, float]] = []
 
     class Scripted:
-        """Numbers of which the end leaves as much open as it may."""
+        """Numbers of which the end leaves so many times as much open as it is told that it may."""
 
         def with_starts(self, *_: object) -> float:
             return 90.0
@@ -251,12 +258,12 @@ def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end() ->
 
         def to_the_end(self, count: Ints, *_: object, close: float) -> tuple[float, None]:
             asked.append((int(count[0]), close))
-            return 100.0 * (1 - close), None
+            return 100.0 * (1 - open_times * close), None
 
     nothing: Any = None
     looks: Any = Scripted()
     counts, numbers = np.array([[0], [1]]), [(80.0, 0), (81.0, 1)]
     state = SearchState(Clock(None), cutoff_usd_per_hour=100.0)
     found = _told_by_each(nothing, nothing, looks, counts, numbers, NOTHING_KNOWN, state, search)
-    assert asked == [(0, 0.01), (1, 0.01), (0, 0.005), (1, 0.005)]
-    assert found.usd_per_hour == pytest.approx(99.5)
+    assert asked == [(0, 0.01), (1, 0.01), *closer]
+    assert found.usd_per_hour == pytest.approx(least)

@@ -18,7 +18,7 @@ from optimizer.plan.question.simple_first import ended_simply, within_percentage
 from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.simplest import Complexity, least_complexity, search_no_more, search_simplest
 
-SHARE_OF_EVERY_CONFIGURATION = 0.5
+SHARE_OF_EVERY_CONFIGURATION = 0.25
 """Of what is left of a limit, for the simplest plan of a week among all configurations, before what a plan can do
 without of its own."""
 

@@ -59,6 +59,9 @@ CLOSE: Final = (1e-2, 5e-3)
 """Shares of what a plan costs that may be left open of one number of machines, so that others have their turn: first
 the one with which a large week may end, then less."""
 
+FIRST_LOOKS: Final = 2
+"""At a number, before it is looked at for less than the first of these shares."""
+
 WIDE: Final = 0.03
 """How much more than a bound a plan may cost for one to be looked for before numbers are listed."""
 
@@ -119,8 +122,9 @@ def _told_by_each(
 ) -> Known:
     """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
 
-    The number of lowest bound is looked at next: first with what starts add, then by its levels, then to the end. One
-    that is not reached counts for what is known of it. Where all cost enough none is looked at any more.
+    The number of lowest bound is looked at next: first with what starts add, then by its levels, then to the end, ever
+    closer while the week is further open than a large one may end. One that is not reached counts for what is known of
+    it. Where all cost enough none is looked at any more.
 
     Args:
         part: What may be in a plan that costs no more than the state's cutoff.
@@ -137,6 +141,9 @@ def _told_by_each(
     plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
     while waiting and waiting[0][0] <= min(most, state.enough_usd_per_hour) and not state.clock.expired:
         at_least, place, step = heappop(waiting)
+        if step > FIRST_LOOKS and at_least >= (1 - CLOSE[0]) * most:
+            heappush(waiting, (at_least, place, step))
+            break
         if not step:
             heappush(waiting, (max(at_least, looks.with_starts(counts[place], state)), place, 1))
             continue
