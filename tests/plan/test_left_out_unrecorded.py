@@ -7,9 +7,10 @@ import pytest
 
 from optimizer import load_scenario
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import OFFER_CRITERIA
-from optimizer.performance.market.market import market
+from optimizer.performance.market.market import Market, market
 from optimizer.plan.grounds.filters import UNRECORDED, left_out_unrecorded
 
 ASKING: dict[str, tuple[dict[str, Any], str]] = {
@@ -60,3 +61,15 @@ def test_who_asks_for_no_such_fact_is_told_nothing(catalogs: Catalogs) -> None:
 def test_cards_that_are_not_asked_for_are_not_missed(catalogs: Catalogs) -> None:
     scenario = asking(countries={"allow": ["eu"]}, gpus={"allow": ["no-such-card"]})
     assert not list(left_out_unrecorded(scenario, market(catalogs, scenario.policy)))
+
+
+def test_a_workload_of_its_own_countries_says_the_same_of_them(catalogs: Catalogs) -> None:
+    everywhere, (of_policy,) = asking(), left_out_unrecorded(*held(asking(countries={"allow": ["eu"]}), catalogs))
+    (chat,) = everywhere.workloads
+    european = chat.model_copy(update={"countries": AllowDeny(allow=("eu",))})
+    (of_workload,) = left_out_unrecorded(*held(everywhere.model_copy(update={"workloads": (european,)}), catalogs))
+    assert of_workload.removeprefix("chat: ") == of_policy.removeprefix("policy.countries: ")
+
+
+def held(scenario: Scenario, catalogs: Catalogs) -> tuple[Scenario, Market]:
+    return scenario, market(catalogs, scenario.policy)

@@ -6,10 +6,12 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from optimizer.base.arrays import Flags
 from optimizer.inputs.catalog.records import Offer
+from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import OFFER_CRITERIA
-from optimizer.performance.market.market import Market
+from optimizer.performance.market.market import Market, permitted
 
 MAX_CAUSES = 3
 """Reasons named for one entry, the most frequent first."""
@@ -47,15 +49,30 @@ def idle_filters(scenario: Scenario, market: Market) -> Iterator[str]:
 
 
 def left_out_unrecorded(scenario: Scenario, market: Market) -> Iterator[str]:
-    """A sentence for each fact that a policy asks for, with the sellers of whom nothing is left but for its want."""
+    """A sentence for each fact that is asked for, with the sellers of whom nothing is left but for its want."""
     gpu_is_allowed = np.array([scenario.policy.gpus.permits(offer.gpu) for offer in market.offers], dtype=bool)
-    present = {market.offers[offer].provider for offer in np.flatnonzero(gpu_is_allowed & market.admitted)}
-    fail_once = gpu_is_allowed & (market.failed.sum(axis=1) == 1)
+    admitted, fail_once = gpu_is_allowed & market.admitted, gpu_is_allowed & (market.failed.sum(axis=1) == 1)
     for number, criterion in enumerate(OFFER_CRITERIA):
-        sellers = {market.offers[offer].provider for offer in np.flatnonzero(fail_once & market.failed[:, number])}
-        if criterion.name in UNRECORDED and sellers - present:
-            unrecorded = UNRECORDED[criterion.name].format(_named(sorted(sellers - present)))
-            yield f"policy.{criterion.requirement}: nobody recorded {unrecorded}, so they are left out"
+        gone = _gone(market, fail_once & market.failed[:, number], admitted)
+        if criterion.name in UNRECORDED and gone:
+            yield f"policy.{criterion.requirement}: {_unrecorded(criterion.name, gone)}"
+    for workload in scenario.workloads:
+        anywhere = workload.model_copy(update={"countries": AllowDeny()})
+        nowhere = market.place.passing(lambda place: not place)
+        gone = _gone(market, admitted & permitted(anywhere, market) & nowhere, admitted & permitted(workload, market))
+        if workload.countries.restricts and gone:
+            yield f"{workload.name}: {_unrecorded('country_known', gone)}"
+
+
+def _gone(market: Market, left_out: Flags, left: Flags) -> list[str]:
+    """The sellers of offers (O,) that are left out, of whom none is left (O,)."""
+    sellers, others = ({market.offers[offer].provider for offer in np.flatnonzero(each)} for each in (left_out, left))
+    return sorted(sellers - others)
+
+
+def _unrecorded(criterion: str, sellers: Sequence[str]) -> str:
+    """What nobody recorded of their offers."""
+    return f"nobody recorded {UNRECORDED[criterion].format(_named(sellers))}, so they are left out"
 
 
 def _named(sellers: Sequence[str]) -> str:

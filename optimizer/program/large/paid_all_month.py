@@ -59,9 +59,6 @@ CLOSE: Final = (1e-2, 5e-3)
 """Shares of what a plan costs that may be left open of one number of machines, so that others have their turn: first
 the one with which a large week may end, then less."""
 
-FIRST_LOOKS: Final = 2
-"""At a number, before it is looked at for less than the first of these shares."""
-
 WIDE: Final = 0.03
 """How much more than a bound a plan may cost for one to be looked for before numbers are listed."""
 
@@ -141,7 +138,8 @@ def _told_by_each(
     plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
     while waiting and waiting[0][0] <= min(most, state.enough_usd_per_hour) and not state.clock.expired:
         at_least, place, step = heappop(waiting)
-        if step > FIRST_LOOKS and at_least >= (1 - CLOSE[0]) * most:
+        closest = step > len(CLOSE)
+        if closest and at_least >= (1 - CLOSE[0]) * most:
             heappush(waiting, (at_least, place, step))
             break
         if not step:
@@ -152,10 +150,10 @@ def _told_by_each(
         at_least = max(at_least, lower)
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
-        if step <= len(CLOSE):
-            heappush(waiting, (at_least, place, step + 1))
-        else:
+        if closest:
             least = min(least, at_least)
+        else:
+            heappush(waiting, (at_least, place, step + 1))
     return Known(max(known.usd_per_hour, min([least, most, *(at_least for at_least, *_ in waiting)])), plan)
 
 
