@@ -119,9 +119,9 @@ def _told_by_each(
 ) -> Known:
     """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
 
-    The number of lowest bound is looked at next: first with what starts add, then by its levels, then to the end, ever
-    closer while the week is further open than a large one may end. One that is not reached counts for what is known of
-    it. Where all cost enough none is looked at any more.
+    The number of lowest bound is looked at next: with what starts add, then by its levels, then to the end, and closer
+    where the week is further open than a large one may end. One that is not reached counts for what is known of it.
+    Where all cost enough none is looked at any more.
 
     Args:
         part: What may be in a plan that costs no more than the state's cutoff.
@@ -140,7 +140,7 @@ def _told_by_each(
         at_least, place, step = heappop(waiting)
         closest = step > len(CLOSE)
         if closest and at_least >= (1 - CLOSE[0]) * most:
-            heappush(waiting, (at_least, place, step))
+            least = min(least, at_least)
             break
         if not step:
             heappush(waiting, (max(at_least, looks.with_starts(counts[place], state)), place, 1))
@@ -257,8 +257,7 @@ class _Looks:
         return paid + lower, self._plan(free, part, levels)
 
     def _plan(self, free: Problem, part: Sorted, levels: Levels) -> Incumbent | None:
-        """The week that plans of levels make, its machines paid all month; None where these would change what they
-        hold."""
+        """The week that plans of levels make, machines paid all month; None where these would change what they hold."""
         plan = scheduled(part.problem, self._kind, levels)
         return None if plan is None else _paid_for(self._week, free, plan.for_whole(part, free))
 
