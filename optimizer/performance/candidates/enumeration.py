@@ -122,15 +122,28 @@ def _support(catalogs: Catalogs, scheme: str, architecture: str) -> str:
     return "none" if row is None else row.support
 
 
+def decisive(configurations: Sequence[Configuration]) -> dict[str, Categorical[Any]]:
+    """The fields of configurations that their criteria depend on."""
+    return categorical(configurations, _DECISIVE)
+
+
 def fixed_failures(
-    configurations: Sequence[Configuration],
+    fields: Mapping[str, Categorical[Any]],
     workload: Workload,
     policy: Policy,
     catalogs: Catalogs,
     quality: Sequence[QualityEstimate | None],
 ) -> dict[str, Flags]:
-    """(P,) failures of the criteria that need no prediction: policy, kernels, arithmetic of the layout, quality."""
-    fields, model = categorical(configurations, _DECISIVE), catalogs.model(workload.model)
+    """(P,) failures of the criteria that need no prediction: policy, kernels, arithmetic of the layout, quality.
+
+    Args:
+        fields: Of configurations of the workload's model, as `decisive` tells them.
+        workload: What is served.
+        policy: What it is held to.
+        catalogs: What is known.
+        quality: (P,) None where nobody published it.
+    """
+    model = catalogs.model(workload.model)
 
     def joined(*names: str) -> Categorical[tuple[Any, ...]]:
         return Categorical.joined(*(fields[name] for name in names))
@@ -173,18 +186,18 @@ def _listed(column: Categorical[str], names: Collection[str]) -> Flags:
 
 
 def needless_stages(
-    configurations: Sequence[Configuration], kind: Categorical[Kind], fits: Flags, measured: Flags
+    fields: Mapping[str, Categorical[Any]], kind: Categorical[Kind], fits: Flags, measured: Flags
 ) -> Flags:
     """(P,) whether fewer pipeline stages fit the same GPUs, and nobody measured stages of that kind.
 
     Args:
-        configurations: Of one model (P).
+        fields: Of configurations of one model (P), as `decisive` tells them.
         kind: Platform and GPUs of each.
         fits: (P,) whether an engine runs the layout and a request fits its memory.
         measured: (P,) whether pipeline stages were measured with that engine, architecture and kind of model.
     """
-    stages = np.array([each.pipeline_parallel for each in configurations], dtype=np.float64)
-    alike = Categorical.joined(kind, *categorical(configurations, _STORED).values())
+    stages = fields["pipeline_parallel"].by_row(fields["pipeline_parallel"].categories)
+    alike = Categorical.joined(kind, *(fields[name] for name in _STORED))
     # configurations alike but for the layout -> the fewest stages that fit
     fewest = np.full(len(alike.categories), np.inf)
     np.minimum.at(fewest, alike.codes[fits], stages[fits])

@@ -16,12 +16,8 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Latency, Policy, Scenario, Workload
 from optimizer.performance.candidates.counted import CountedShares
-from optimizer.performance.candidates.enumeration import (
-    Kind,
-    configurations_of,
-    fixed_failures,
-    needless_stages,
-)
+from optimizer.performance.candidates.enumeration import Kind
+from optimizer.performance.candidates.looked_up import looked_up
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
 from optimizer.performance.candidates.pools import Pool, groups_of, mix_of, pools_of, simplices_of
 from optimizer.performance.candidates.predict import (
@@ -37,10 +33,10 @@ from optimizer.performance.candidates.triangulation import Simplex
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA, KNOWN_ANYWAY
 from optimizer.performance.market.market import Market, permitted
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence, memory_use
+from optimizer.performance.physics.memory import MemoryUse, kv_bytes_per_sequence
 from optimizer.performance.physics.row_arrays import RowArrays
-from optimizer.performance.physics.setup import Configuration, Setup, gather
-from optimizer.performance.uncertainty.evidence import Margins, drafting, margins, pipeline_measured, unmeasured
+from optimizer.performance.physics.setup import Configuration, Setup
+from optimizer.performance.uncertainty.evidence import Margins
 
 
 @dataclass(frozen=True)
@@ -189,51 +185,15 @@ def names_of_joined(variant: Variant) -> tuple[str, ...]:
     return tuple("+".join(classes[k].name for k in group) for group in groups_of(variant.workload) if len(group) > 1)
 
 
-@dataclass(frozen=True, eq=False)
-class _LookedUp:
-    """What is known of configurations (P,) before any rate is predicted.
-
-    Attributes:
-        configurations: In their order.
-        anywhere: Where each could be held, whatever the distance.
-        setup: Their constants.
-        memory: What each takes and has.
-        quality: What is known of it, None where nobody published it.
-    """
-
-    configurations: tuple[Configuration, ...]
-    anywhere: Categorical[Kind]
-    setup: Setup
-    memory: MemoryUse
-    quality: tuple[QualityEstimate | None, ...]
-
-    def failed_at_any_rate(self, workload: Workload, policy: Policy, catalogs: Catalogs) -> dict[str, Flags]:
-        """(P,) by criterion, what no rate would change."""
-        configurations, setup = self.configurations, self.setup
-        failed = fixed_failures(configurations, workload, policy, catalogs, self.quality)
-        longest = np.array([float(item.longest_tokens) for item in workload.classes()])
-        room = self.memory.kv_capacity >= kv_bytes_per_sequence(setup, longest).max(axis=1)
-        measured = pipeline_measured(catalogs, configurations)
-        failed["pipeline"] = needless_stages(configurations, self.anywhere, room & ~failed["divisibility"], measured)
-        if policy.unmeasured_performance == "reject":
-            failed["measured"] = unmeasured(catalogs, configurations) | drafting(configurations)
-        if workload.unknown_quality == "reject" and not workload.has_quality_floor:
-            failed["published"] = np.array([estimate is None for estimate in self.quality], dtype=np.bool_)
-        failed["engine_calibrated"] = ~setup.constants.known
-        return failed
-
-
 def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offers: Market) -> WorkloadOptions:
     """Each configuration is looked up once, then stands in a row for each distance at which an offer could hold it."""
     workload = variant.workload
     distance_ms = network_ms(workload, offers)
-    configurations, anywhere = configurations_of(workload, catalogs, offers.widest(), policy)
-    setup, slower = gather(catalogs, configurations), margins(catalogs, configurations, policy.confidence)
+    known = looked_up(workload, policy, catalogs, offers.widest())
+    configurations, slower = known.configurations, known.margins_at(policy.confidence, catalogs)
     quality = qualities(configurations, catalogs, variant.model_quality, by_family=workload.quality_by_family)
-    memory = memory_use(setup)
-    known = _LookedUp(configurations, anywhere, setup, memory, quality)
-    fixed = known.failed_at_any_rate(workload, policy, catalogs)
-    rows, kind = told_apart_by_distance(anywhere, offers, distance_ms)
+    fixed = known.failed_at_any_rate(workload, policy, catalogs, quality)
+    rows, kind = told_apart_by_distance(known.anywhere, offers, distance_ms)
     network = kind.by_row([each.network_ms for each in kind.categories])
     allowed = permitted(workload, offers) & ~np.isnan(distance_ms)
     options = WorkloadOptions(
@@ -241,14 +201,14 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         model=catalogs.model(workload.model),
         limits=limits_of(workload, slower.take(rows), network),
         configurations=tuple(configurations[row] for row in rows.tolist()),
-        distinct=Categorical(tuple(configurations), rows),
+        distinct=Categorical(configurations, rows),
         kind=kind.codes,
         kinds=kind.categories,
         fits=fits_of(kind.categories, offers, distance_ms) & allowed,
         permitted=allowed,
         gpus_per_replica=kind.by_row([each.gpus for each in kind.categories], np.int64),
-        setup=setup.take(rows),
-        memory=memory.take(rows),
+        setup=known.setup.take(rows),
+        memory=known.memory.take(rows),
         quality=tuple(quality[row] for row in rows.tolist()),
         fixed={name: failed[rows] for name, failed in fixed.items()},
         pools=(),

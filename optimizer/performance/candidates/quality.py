@@ -48,8 +48,9 @@ def against_floors(workload: Workload, estimate: QualityEstimate | None) -> dict
 
 def floors_kept(workload: Workload, quality: Sequence[QualityEstimate | None]) -> dict[str, Flags]:
     """(P,) whether each floor that is asked for is kept, by criterion; the unknown keeps it where that is accepted."""
-    held = Categorical[QualityEstimate | None].of(quality)
-    rows = [against_floors(workload, estimate) for estimate in held.categories]
+    # rows share their estimates, and each is looked at once
+    held = Categorical[int].of(list(map(id, quality)))
+    rows = [against_floors(workload, quality[row]) for row in held.first.tolist()]
 
     def passes(share: float | None, floor: float) -> bool:
         return workload.unknown_quality == "accept" if share is None else share >= floor

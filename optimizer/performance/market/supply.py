@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.once_of import OnceOf
 from optimizer.base.units import WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, Link, OfferTerm, Told
 from optimizer.inputs.catalog.records import Catalogs, Gpu, Offer
@@ -63,7 +64,12 @@ class Supply:
 
 
 def supply(catalogs: Catalogs) -> Supply:
-    """All that is offered and what is known of it."""
+    """All that is offered and what is known of it, worked out once of catalogs that many questions are asked on."""
+    return Supply(catalogs=catalogs, **_COLUMNS(catalogs))
+
+
+def _columns(catalogs: Catalogs) -> dict[str, Any]:
+    """Every field of `Supply` but the catalogs."""
     offers = tuple(sorted(catalogs.offers, key=lambda offer: offer.id))
     available, owned = catalogs.terms.available_instances, catalogs.terms.owned
     places = [catalogs.terms.place(offer.provider, offer.region) for offer in offers]
@@ -72,30 +78,32 @@ def supply(catalogs: Catalogs) -> Supply:
         [(f"{o.provider}/{o.region}", o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers]
     )
     pricing_term = _column(offers, "pricing_term")
-    return Supply(
-        catalogs=catalogs,
-        offers=offers,
-        platform=Categorical.of([_platform(offer) for offer in offers]),
-        gpu_count=np.array([offer.gpu_count for offer in offers], dtype=np.int64),
-        price_usd_per_hour=np.array([float(offer.price_usd_per_hour) for offer in offers]),
-        power_kw=power_source.numbers(offers, lambda offer: power_kw(offer, catalogs.gpus[offer.gpu])),
-        available_instances=np.array([float(available.get(offer.id, np.inf)) for offer in offers]),
-        always_paid=pricing_term.passing(lambda term: term in ALWAYS_PAID),
-        country=tuple(place[0] if place else "" for place in places),
-        provider=_column(offers, "provider"),
-        region=_column(offers, "region"),
-        provider_kind=_column(offers, "provider_kind"),
-        seller_kind=Categorical.of([catalogs.terms.seller_kind(o.provider, o.provider_kind) for o in offers]),
-        whole_gpu=Categorical.of(["unknown" if seller is None else seller.whole_gpu for seller in sellers]),
-        serves_others=Categorical.of(["unknown" if seller is None else seller.serves_others for seller in sellers]),
-        consumer=np.array([catalogs.gpus[offer.gpu].consumer for offer in offers], dtype=np.bool_),
-        price_of=_column(offers, "price_of"),
-        pricing_term=pricing_term,
-        confidence=_column(offers, "confidence"),
-        place=Categorical.of(places),
-        age_days=Categorical.of([(catalogs.as_of - offer.as_of).days for offer in offers]),
-        power_source=power_source,
-    )
+    return {
+        "offers": offers,
+        "platform": Categorical.of([_platform(offer) for offer in offers]),
+        "gpu_count": np.array([offer.gpu_count for offer in offers], dtype=np.int64),
+        "price_usd_per_hour": np.array([float(offer.price_usd_per_hour) for offer in offers]),
+        "power_kw": power_source.numbers(offers, lambda offer: power_kw(offer, catalogs.gpus[offer.gpu])),
+        "available_instances": np.array([float(available.get(offer.id, np.inf)) for offer in offers]),
+        "always_paid": pricing_term.passing(lambda term: term in ALWAYS_PAID),
+        "country": tuple(place[0] if place else "" for place in places),
+        "provider": _column(offers, "provider"),
+        "region": _column(offers, "region"),
+        "provider_kind": _column(offers, "provider_kind"),
+        "seller_kind": Categorical.of([catalogs.terms.seller_kind(o.provider, o.provider_kind) for o in offers]),
+        "whole_gpu": Categorical.of(["unknown" if seller is None else seller.whole_gpu for seller in sellers]),
+        "serves_others": Categorical.of(["unknown" if seller is None else seller.serves_others for seller in sellers]),
+        "consumer": np.array([catalogs.gpus[offer.gpu].consumer for offer in offers], dtype=np.bool_),
+        "price_of": _column(offers, "price_of"),
+        "pricing_term": pricing_term,
+        "confidence": _column(offers, "confidence"),
+        "place": Categorical.of(places),
+        "age_days": Categorical.of([(catalogs.as_of - offer.as_of).days for offer in offers]),
+        "power_source": power_source,
+    }
+
+
+_COLUMNS: Final = OnceOf[Catalogs, dict[str, Any]](_columns)
 
 
 def _column(offers: Sequence[Offer], name: str) -> Categorical[Any]:
