@@ -11,10 +11,11 @@ from math import isfinite
 
 import numpy as np
 
-from optimizer.base.arrays import Floats
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import SolverFailure
-from optimizer.plan.certify.figures import Figures, FlowTerms
+from optimizer.plan.certify.blocks import Block, Blocks
+from optimizer.plan.certify.figures import FlowTerms
 from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce
 from optimizer.program.formulation.model import Columns, assemble
@@ -51,6 +52,7 @@ class _Model:
     bounds: list[tuple[float, float]] = field(default_factory=list)
     units: list[tuple[str, float]] = field(default_factory=list)
     entries: list[tuple[int, int, float]] = field(default_factory=list)
+    of_blocks: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
 
     def column(self, cost: float = 0.0, upper: float = np.inf) -> int:
         self.cost.append(cost)
@@ -65,9 +67,30 @@ class _Model:
         self.units.append((name, unit))
         self.entries += [(number, column, value / unit) for column, value in terms]
 
+    def block(self, block: Block, replicas: int, instance: int) -> int:
+        """The columns and rows of a block, beside an offer's first column of replicas and that of its instances.
+
+        Returns:
+            The first of the new columns.
+        """
+        first, bases = len(self.cost), np.array([len(self.cost), replicas, instance])
+        self.of_blocks.append((block.row + len(self.bounds), block.column + bases[block.counted_from], block.value))
+        self.cost += block.cost
+        self.upper += [np.inf] * len(block.cost)
+        self.bounds += [(-np.inf, 0.0)] * block.rows
+        self.units += [("", 1.0)] * block.rows
+        return first
+
+    def matrix(self) -> tuple[Ints, Ints, Floats]:
+        """Rows, columns and values of all entries."""
+        row, column, value = (np.array(part) for part in zip(*self.entries, strict=True))
+        parts = zip((row, column, value.astype(float)), *self.of_blocks, strict=True)
+        row, column, value = (np.concatenate(part) for part in parts)
+        return row, column, value
+
 
 def relaxed(
-    figures: Figures,
+    blocks: Blocks,
     region: Branch,
     keep: frozenset[int],
     usd_per_hour: float | None,
@@ -77,7 +100,7 @@ def relaxed(
     """The relaxation of the plans of a region that use only the candidates to keep.
 
     Args:
-        figures: Of the problem as the certificate states it.
+        blocks: Of the problem as the certificate states it.
         region: The part of the plans.
         keep: Candidates; the others are worth no more to any plan, or are looked at only by the checker.
         usd_per_hour: What plans are to be shown to cost; None where there are to be none, and costs do not count.
@@ -88,14 +111,15 @@ def relaxed(
         LimitReached: nothing was left.
         SolverFailure: the solver does not vouch for its result.
     """
-    return _Rows(figures, region, keep, usd_per_hour, unmet).solved(clock)
+    return _Rows(blocks, region, keep, usd_per_hour, unmet).solved(clock)
 
 
 class _Rows:
     def __init__(
-        self, figures: Figures, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
+        self, blocks: Blocks, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
     ) -> None:
-        self.figures, self.problem = figures, (problem := figures.problem)
+        self.blocks, self.figures = blocks, (figures := blocks.figures)
+        self.problem = problem = figures.problem
         self.region, self.at_cost = region, usd_per_hour is not None
         self.model = _Model()
         self.there = [[c for c in some if c in keep] for some in region.possible(problem)]
@@ -133,10 +157,8 @@ class _Rows:
     def _hold(self) -> None:
         """Blocks of each size that an offer's replicas take, within those of its instances."""
         for o, column in self.instances.items():
-            size_of = {c: self.problem.candidates[c]["gpus"] for c in self.there[o]}
-            for size in sorted(set(size_of.values())):
-                taken = [(self.replicas[c], float(gpus // size)) for c, gpus in size_of.items() if gpus >= size]
-                self.model.row(-np.inf, 0.0, [*taken, (column, -float(self.problem.offers[o]["gpus"] // size))])
+            block = self.blocks.of_sizes(self.there[o])
+            self.model.block(block, self.replicas[self.there[o][0]], column)
 
     def _serve(self, name: str, loss: LossAtOnce | None) -> dict[tuple[int, int], int]:
         """The demand of every class, met by replicas and hosted APIs; what each candidate is sent of each mix."""
@@ -163,48 +185,9 @@ class _Rows:
 
     def _flows(self, o: int, terms: FlowTerms) -> dict[tuple[int, int], int]:
         """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw."""
-        flows, drawn = dict[tuple[int, int], int](), dict[tuple[int, int], float]()
-        for c in self.there[o]:
-            of_mix = self._drawn(c, terms)
-            columns = {m: self.model.column(self._sending_usd(m, terms)) for m in of_mix}
-            self._draw(c, columns, of_mix)
-            self._share(c, columns, terms)
-            flows |= {(c, m): column for m, column in columns.items()}
-            drawn |= {(c, m): share for m, share in of_mix.items()}
-        self._reach(o, flows, drawn)
-        return flows
-
-    def _drawn(self, c: int, terms: FlowTerms) -> dict[int, float]:
-        """By mix the most that a replica is sent of it, in shares of its reach."""
-        found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
-        return {m: terms.kept * drawn / self.figures.reach[m] for m, (drawn, _) in found.items()}
-
-    def _sending_usd(self, m: int, terms: FlowTerms) -> float:
-        """USD an hour of sending the answers to all of a mix's reach."""
-        return self._usd(terms.egress.get(str(m), 0)) * SECONDS_PER_HOUR * self.figures.reach[m]
-
-    def _draw(self, c: int, columns: dict[int, int], drawn: dict[int, float]) -> None:
-        """Each mix that a candidate is sent within what its replicas draw of it."""
-        for m, flow in columns.items():
-            self.model.row(-np.inf, 0.0, [(flow, 1.0), (self.replicas[c], -drawn[m])])
-
-    def _share(self, c: int, columns: dict[int, int], terms: FlowTerms) -> None:
-        """All mixes that a candidate is sent within its replicas, which each mix takes up by what it asks of one."""
-        if len(columns) < 2:
-            return
-        found = self.figures.drawn(c, terms, self.region.most_replicas.get(c))
-        taken = [(flow, found[m][1] / terms.kept) for m, flow in columns.items()]
-        self.model.row(-np.inf, 0.0, [*taken, (self.replicas[c], -1.0)])
-
-    def _reach(self, o: int, flows: dict[tuple[int, int], int], drawn: dict[tuple[int, int], float]) -> None:
-        """Each mix that an offer is sent within its reach for each instance, where one would hold more than that."""
-        gpus, columns = self.problem.offers[o]["gpus"], defaultdict[int, list[int]](list)
-        dense = defaultdict[int, float](float)
-        for (c, m), flow in flows.items():
-            columns[m].append(flow)
-            dense[m] = max(dense[m], drawn[c, m] * (gpus // self.problem.candidates[c]["gpus"]))
-        for m in (m for m in columns if dense[m] > 1.0):
-            self.model.row(-np.inf, 0.0, [*((flow, 1.0) for flow in columns[m]), (self.instances[o], -1.0)])
+        block = self.blocks.of_flows(self.there[o], terms, self.region.most_replicas, at_cost=self.at_cost)
+        first = self.model.block(block, self.replicas[self.there[o][0]], self.instances[o])
+        return dict(zip(block.flows, range(first, first + len(block.flows)), strict=True))
 
     def _limit(self, flows: dict[tuple[int, int], int]) -> None:
         """Caps on instances, and shares of the requests."""
@@ -279,9 +262,8 @@ class _Rows:
 
     def _solution(self, clock: Clock) -> Relaxed:
         model = self.model
-        row, column, value = (np.array(part) for part in zip(*model.entries, strict=True))
         lower, upper = np.array(model.bounds).T
-        rows = Rows(numbered("r", len(lower)), lower, upper, row, column, value.astype(float))
+        rows = Rows(numbered("r", len(lower)), lower, upper, *model.matrix())
         columns = Columns.fractions(np.array(model.upper))
         result = solve_linear(assemble(columns, np.array(model.cost), rows), clock)
         if clock.reached is not None and not len(result.duals):

@@ -11,6 +11,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
+from optimizer.plan.certify.blocks import Blocks
 from optimizer.plan.certify.figures import Figures
 from optimizer.plan.certify.relaxation import UNMET, Relaxed, relaxed
 from optimizer.plan.certify.splits import Sum, sums_between
@@ -95,7 +96,7 @@ class _Prover:
         self, problem: Stated, usd_per_hour: Fraction | None, clock: Clock, most_relaxations: int, unmet: float
     ) -> None:
         self.problem, self.claim, self.clock, self.most_relaxations = problem, usd_per_hour, clock, most_relaxations
-        self.unmet, self.figures = unmet, Figures(problem)
+        self.unmet, self.blocks = unmet, Blocks(Figures(problem))
         self.keep: frozenset[int] = frozenset()
         self.relaxations, self._number = 0, count()
 
@@ -167,7 +168,7 @@ class _Prover:
     def _relaxed(self, region: Branch) -> Relaxed:
         self.relaxations += 1
         claim = None if self.claim is None else float(self.claim)
-        return relaxed(self.figures, region, self.keep, claim, self.clock, self.unmet)
+        return relaxed(self.blocks, region, self.keep, claim, self.clock, self.unmet)
 
     def _enough(self, usd_per_hour: float) -> bool:
         """Whether a relaxation says what is claimed: as much, or that there is no plan."""
