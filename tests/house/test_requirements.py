@@ -8,7 +8,11 @@ from support.asking import ASKING, ASKS_NOTHING, schema_paths
 from support.instances import TINY, problems
 from support.paths import ROOT
 
+from optimizer.inputs.requirements import stated
 from optimizer.inputs.requirements.registry import BY_NAME, NOT_A_REQUIREMENT, REQUIREMENTS
+from optimizer.inputs.requirements.stated import askable, stated_requirements, with_field
+from optimizer.inputs.scenario.fields import FieldError
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.market.criteria import CRITERIA
 from optimizer.plan.explain.measures import MEASURES
 from optimizer.plan.verify.verify import COVERED
@@ -44,6 +48,33 @@ def test_names_are_unique_and_families_and_criteria_know_them() -> None:
     named = {item.requirement for item in (*FAMILIES, *CRITERIA.values()) if item.requirement}
     assert named | set(HELD_OTHERWISE) == set(BY_NAME)
     assert not named & set(HELD_OTHERWISE)
+
+
+@pytest.mark.parametrize("path", ASKING)
+def test_what_may_be_asked_of_a_number_has_no_gap(path: str) -> None:
+    """So that only its ends are looked for: some thirty values are held against the scenario by themselves here."""
+    scenario = ASKING[path].asking()
+    for item in (each for each in stated_requirements(scenario) if each.written):
+        values = item.looser_values()
+        values = (*values[:: max(1, len(values) // 30)], *values[-1:])
+        alone = tuple(value for value in values if _may_be(scenario, item.field, value))
+        assert askable(scenario, item.field, values) == alone
+
+
+def _may_be(scenario: Scenario, field: str, value: float) -> bool:
+    try:
+        with_field(scenario, field, value)
+    except (ValueError, FieldError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 9), (3, 6), (0, 0), (9, 9), (4, 9), (20, 30), (0, 4)])
+def test_both_ends_of_what_may_be_asked_are_found(least: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stated, "_is_askable", lambda _, __, value: least <= value <= most)
+    values = tuple(map(float, range(10)))
+    found = askable(ASKING["policy.max_gpus"].without(), "policy.max_gpus", values)
+    assert found == tuple(value for value in values if least <= value <= most)
 
 
 def test_every_number_and_promise_is_measured_or_priced() -> None:

@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, get_args
 
@@ -230,10 +231,17 @@ def _named(node: Any, name: str, field: str) -> Any:
 Asked = TypeVar("Asked", bound=Value)
 
 
-def askable(scenario: Scenario, field: str, values: Iterable[Asked]) -> tuple[Asked, ...]:
-    """Which of some values a scenario may ask: numbers end somewhere, and some of them hold others in bounds."""
+def askable(scenario: Scenario, field: str, values: Sequence[Asked]) -> tuple[Asked, ...]:
+    """Which of some values, from strict to loose, a scenario may ask.
+
+    Numbers end somewhere, and some of them hold others in bounds: what may be asked has two ends and no gap.
+    """
     raw = scenario.model_dump(exclude_defaults=True)
-    return tuple(value for value in values if _is_askable(raw, field, value))
+    first = next((at for at, value in enumerate(values) if _is_askable(raw, field, value)), len(values))
+    if first == len(values) or _is_askable(raw, field, values[-1]):
+        return tuple(values[first:])
+    beyond = bisect_left(values, True, lo=first + 1, key=lambda value: not _is_askable(raw, field, value))
+    return tuple(values[first:beyond])
 
 
 def _is_askable(raw: dict[str, Any], field: str, value: Value) -> bool:
