@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from support.command import Command
+from support.scenarios import shown
 from support.tables import OFFERS, SELLERS
 
-from optimizer import load_catalogs, load_scenario, optimize
+from optimizer import load_catalogs, load_scenario
 from optimizer.answers.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
 from optimizer.answers.lifecycle.fleets import grown, growth_factor
 from optimizer.answers.lifecycle.lifecycle import lifecycle
@@ -219,7 +220,7 @@ def test_a_batch_that_grows_is_worked_on_in_the_hours_that_are_best_for_its_size
 
     found = lifecycle(living(asked(1), months=3, growth_percent_per_month=100), acme)
     assert found.outcome == "optimal"
-    alone = [optimize(asked(factor), acme).monthly_cost_usd for factor in (1, 2, 4)]
+    alone = [shown(asked(factor), acme).bought.monthly_cost_usd for factor in (1, 2, 4)]
     assert [month.serving_usd for month in found.by_month] == alone
     assert len(set(alone)) == 3
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.gate_cases import baseline, judged, scenario, world
-from support.scenarios import with_policy
+from support.scenarios import on_first_page, with_policy
 
 from optimizer import load_scenario_file, optimize
 from optimizer.base.clock import Clock
@@ -84,16 +84,16 @@ def test_of_a_cheapest_plan_that_breaks_a_promise_it_is_said(catalogs: Catalogs,
         encoding="utf-8",
     )
     question = load_scenario_file(asked).scenario
-    found, cheapest = facts(optimize(question, catalogs))
+    found, cheapest = facts(on_first_page(question, catalogs))
     assert found.cheapest_holds is False
     assert ", and was not seen to keep every promise when requests arrive one by one: " in found.text
-    bare = optimize(with_policy(question, simplicity_percent=0), catalogs)
+    bare = on_first_page(with_policy(question, simplicity_percent=0), catalogs)
     assert bare.cheapest_usd is not None
     assert bare.cheapest_usd > cheapest.monthly_cost_usd
 
 
 def test_without_a_percentage_it_is_the_bare_optimum(patchwork: Scenario, few: Catalogs, plan: PlanReport) -> None:
-    bare = optimize(with_policy(patchwork, simplicity_percent=0), few)
+    bare = on_first_page(with_policy(patchwork, simplicity_percent=0), few)
     assert bare.simplicity is not None
     assert bare.simplicity.cheapest is None
     assert bare.simplicity.text == ""
@@ -108,11 +108,11 @@ def test_a_configuration_less_is_worth_its_dollars(catalogs: Catalogs, tmp_path:
     asked = with_policy(
         scenario(tmp_path, rate=22.0).scenario, simplicity_percent=5, simplicity_usd_per_configuration=0
     )
-    cheapest = optimize(asked, two)
+    cheapest = on_first_page(asked, two)
     assert cheapest.simplicity is not None
     assert (cheapest.simplicity.cheapest, cheapest.simplicity.configurations) == (None, 2)
     more_usd = (2 * 1.00 - 1.60) * 730
-    worth_it = optimize(with_policy(asked, simplicity_usd_per_configuration=more_usd + 0.01), two)
+    worth_it = on_first_page(with_policy(asked, simplicity_usd_per_configuration=more_usd + 0.01), two)
     found, patchwork = facts(worth_it)
     assert found.proven
     assert (found.configurations, found.instances, patchwork.configurations) == (1, 2, 2)

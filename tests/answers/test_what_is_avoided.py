@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.scenarios import on_first_page
 
 from optimizer.answers.certificate import certificate_of, checks_of
 from optimizer.answers.compare.compare import compare
@@ -19,7 +20,9 @@ from optimizer.answers.verify import verify_plan
 from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.asking import answered
 from optimizer.plan.question.forcing import Choice
+from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.variants.frontier import Sweep
 from optimizer.report.export import as_json
@@ -61,13 +64,18 @@ def accepted(few: Catalogs) -> PlanReport:
     return optimize(asked(**ONLY_UNMEASURED), few)
 
 
+def outcome(scenario: Scenario, catalogs: Catalogs) -> str:
+    """How the search for a plan ends, whatever would be said of ways out."""
+    return answered(Inquiry.of(scenario, catalogs)).solution.outcome
+
+
 def test_a_plan_rests_on_what_was_measured_and_says_what_estimates_would_save(kept: PlanReport, few: Catalogs) -> None:
     assert {d.gpu for d in kept.deployments} == {MEASURED}
     assert kept.accepted == ()
     assert kept.bound_of.startswith("plans on machines of measured speed")
     assert kept.bound_of.removeprefix("plans") in kept.scope.statement
     assert "on measured speeds" in kept.explanation.summary
-    bold = optimize(asked(unmeasured_performance="accept"), few)
+    bold = on_first_page(asked(unmeasured_performance="accept"), few)
     (row,) = (item for item in kept.explanation.opportunities if item.kind == "unmeasured")
     assert {d.gpu for d in bold.deployments} == {UNMEASURED}
     assert row.monthly_cost_usd == bold.monthly_cost_usd
@@ -85,7 +93,7 @@ def test_a_plan_on_estimates_is_made_where_there_is_no_other_and_says_so(accepte
 
 
 def test_there_is_no_plan_only_where_estimates_have_none(few: Catalogs) -> None:
-    assert optimize(asked(unmeasured_performance="reject", **ONLY_UNMEASURED), few).outcome == "infeasible"
+    assert outcome(asked(unmeasured_performance="reject", **ONLY_UNMEASURED), few) == "infeasible"
     nobody = optimize(asked({"slo": {"tpot_ms": 0.01}}), few)
     assert nobody.outcome == "infeasible"
     assert SPEED not in {item.requirement for item in nobody.explanation.conflict}
@@ -94,7 +102,7 @@ def test_there_is_no_plan_only_where_estimates_have_none(few: Catalogs) -> None:
 def test_weights_of_few_bits_need_published_quality_where_anything_else_has_a_plan(
     few: Catalogs, catalogs: Catalogs
 ) -> None:
-    unknown = optimize(asked({"model": UNPUBLISHED}), few)
+    unknown = on_first_page(asked({"model": UNPUBLISHED}), few)
     assert {(d.gpu, d.precision, d.quality) for d in unknown.deployments} == {(MEASURED, "int4", None)}
     assert [item.field for item in unknown.accepted] == ["workloads[chat].unknown_quality"]
     assert "no plan does without weights whose quality nobody published (int4)" in unknown.accepted[0].text
@@ -106,7 +114,7 @@ def test_weights_of_few_bits_need_published_quality_where_anything_else_has_a_pl
 
 
 def test_a_floor_is_passed_by_nothing_that_nobody_published(few: Catalogs) -> None:
-    assert optimize(asked({"model": UNPUBLISHED, "min_quality": 0.9}), few).outcome == "infeasible"
+    assert outcome(asked({"model": UNPUBLISHED, "min_quality": 0.9}), few) == "infeasible"
 
 
 def test_what_is_rejected_never_serves_with_or_without_a_floor(few: Catalogs) -> None:

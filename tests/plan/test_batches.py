@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from support.asking import CHAT, few_offers
+from support.scenarios import shown as shown_plan
 from support.scenarios import with_policy
 
 from optimizer.answers.compare.compare import compare
@@ -102,7 +103,7 @@ def test_ways_out_and_steps_are_told_in_the_hours_that_are_best_for_them(
     moved = [each for each in plan.explanation.marginal_values if each.field == "policy.confidence"]
     assert len(moved) == 2
     for step in moved:
-        alone = optimize(with_policy(asked, confidence=step.to), few).monthly_cost_usd
+        alone = shown_plan(with_policy(asked, confidence=step.to), few).bought.monthly_cost_usd
         assert step.monthly_cost_usd == alone
         assert step.same_plan == (alone == least)
 
@@ -178,7 +179,7 @@ def test_a_choice_is_compared_in_the_hours_that_suit_it(catalogs: Catalogs) -> N
     own = CHAT | {"requests_per_second": None, "slo": {}, "input_tokens": 1500, "output_tokens": 300, "deadline": due}
     both = {"gpus": {"allow": ["l40s", "h100-sxm"]}, "engines": ["vllm"]}
     asked = restated(Scenario.model_validate({"name": "night", "workloads": [own], "policy": both}))
-    alone = optimize(with_policy(asked, gpus={"allow": ["l40s"]}), catalogs).monthly_cost_usd
+    alone = shown_plan(with_policy(asked, gpus={"allow": ["l40s"]}), catalogs).bought.monthly_cost_usd
     (row,) = [item for item in compare(asked, catalogs, "gpu").choices if item.choice == "l40s"]
     assert row.monthly_cost_usd == alone
     assert why_not(asked, catalogs, Choice(gpu="l40s")).monthly_cost_usd == alone

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.scenarios import on_first_page
 
 from optimizer import load_scenario, optimize
 from optimizer.answers.certificate import certificate_of, checks_of
@@ -351,7 +352,7 @@ def test_in_the_last_rounds_all_others_are_counted_on_for_less(
 
 def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:
     scenario = question("l40s", 10, arrivals={"process": "poisson"})
-    report = optimize(scenario, catalogs)
+    report = on_first_page(scenario, catalogs)
     assert report.simulation is not None
     assert (report.simulation.holds, report.simulation.rounds) == (True, ())
     assert report.deployments == by_formulas(scenario, catalogs).deployments
@@ -370,7 +371,7 @@ def test_requests_too_few_to_decide_anything_buy_nothing(
     ]
     said = {"input_tokens": None, "output_tokens": None, "request_classes": classes}
     scenario = question("l40s", 8, **said, slo={"ttft_ms": 1500, "tpot_ms": limit})
-    report = optimize(scenario, catalogs)
+    report = on_first_page(scenario, catalogs)
     assert report.simulation is not None
     assert report.simulation.holds is None
     assert report.simulation.rounds == ()
@@ -382,7 +383,7 @@ def test_requests_too_few_to_decide_anything_buy_nothing(
 
 
 def test_a_bursty_workload_gets_more_replicas_and_the_plan_holds(catalogs: Catalogs) -> None:
-    calm, bursty = (optimize(question("l40s", 11, arrivals={"cv2": cv2}), catalogs) for cv2 in (1, 9))
+    calm, bursty = (on_first_page(question("l40s", 11, arrivals={"cv2": cv2}), catalogs) for cv2 in (1, 9))
     assert bursty.deployments[0].replicas > calm.deployments[0].replicas
     for report in (calm, bursty):
         assert report.simulation is not None
@@ -444,7 +445,7 @@ def test_of_hours_as_busy_the_one_with_the_fewest_replicas_is_simulated(catalogs
 
 def test_assumed_arrivals_are_told_apart_from_those_that_were_said(catalogs: Catalogs) -> None:
     said, unsaid = question("l40s", 10, arrivals={"process": "poisson"}), question("l40s", 10)
-    assert "arrivals Poisson" in optimize(said, catalogs).asked[0]
+    assert "arrivals Poisson" in on_first_page(said, catalogs).asked[0]
     fleet = by_formulas(said, catalogs)
     assert [confirmed(each, catalogs, fleet).assumed for each in (said, unsaid)] == [(), ("chat",)]
 
@@ -469,7 +470,7 @@ def test_a_plan_made_from_a_trace_holds_on_that_trace(catalogs: Catalogs, tmp_pa
     assert "as recorded" in confirmed_in_short(confirming)
     assert simulated(unprepared, None, **LIKE_THE_PLAN).holds is True
     assert simulated(Claim(scenario, catalogs, unprepared.fleet), None, **LIKE_THE_PLAN).holds is False
-    assert "arrivals as recorded (2,400 requests), to formulas gamma" in optimize(scenario, catalogs).asked[0]
+    assert "arrivals as recorded (2,400 requests), to formulas gamma" in on_first_page(scenario, catalogs).asked[0]
 
 
 @pytest.mark.parametrize("arrivals", [{}, {"process": "poisson", "cv2": 4}, {"cv2": 0}, {"process": "gamma"}])
@@ -490,7 +491,7 @@ def test_a_search_cut_short_after_a_broken_promise_is_no_worse_than_the_plan_mad
         return cut_short
 
     monkeypatch.setattr(until_it_holds, "answered", in_no_time)
-    report = optimize(scenario, catalogs)
+    report = on_first_page(scenario, catalogs)
     assert (report.outcome, report.verification.passed) == ("feasible", True)
     assert report.simulation is not None
     assert (report.simulation.holds, len(report.simulation.rounds)) == (True, 1)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from support.scenarios import with_policy
+from support.scenarios import on_first_page, with_policy
 
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
@@ -23,9 +23,12 @@ CHAT: dict[str, Any] = {
 NIGHTS_OFF = {"hourly": [0.0] * 8 + [1.0] * 2 + [0.0] * 14, "peak_requests_per_second": 2.5}
 
 
+def case(policy: dict[str, Any], **own: Any) -> Scenario:
+    return Scenario.model_validate({"name": "case", "workloads": [CHAT | own], "policy": policy})
+
+
 def answered(catalogs: Catalogs, policy: dict[str, Any], **own: Any) -> PlanReport:
-    raw = {"name": "case", "workloads": [CHAT | own], "policy": policy}
-    return optimize(Scenario.model_validate(raw), catalogs)
+    return optimize(case(policy, **own), catalogs)
 
 
 def blamed(report: PlanReport) -> set[str]:
@@ -39,7 +42,7 @@ def blamed(report: PlanReport) -> set[str]:
 def test_a_price_that_nobody_knows_is_part_of_the_conflict(field: str, asked: Any, catalogs: Catalogs) -> None:
     """hotaisle sells what is wanted; it is the storage, or the egress, whose price nobody knows there."""
     policy = {"providers": {"allow": ["hotaisle"]}}
-    free = answered(catalogs, policy)
+    free = on_first_page(case(policy), catalogs)
     report = answered(catalogs, policy | {field: asked})
     assert blamed(report) == {"policy.providers", f"policy.{field}"}
     ways = {tuple(change.field for change in way.changes): way for way in report.explanation.relaxations}
@@ -51,7 +54,7 @@ def test_a_least_billed_time_is_part_of_the_conflict_under_a_budget(catalogs: Ca
     cards = tuple(offer for offer in catalogs.offers if (offer.provider, offer.gpu) == ("runpod", "l4"))
     few = replace(catalogs, offers=cards)
     policy: dict[str, Any] = {"elastic": {"start_up_minutes": 0}}
-    free = answered(few, policy, **own)
+    free = on_first_page(case(policy, **own), few)
     assert free.monthly_cost_usd is not None
     policy["elastic"]["minimum_billing_hours"] = 24
     policy["max_monthly_usd"] = float(free.monthly_cost_usd * Decimal("1.2"))
@@ -68,7 +71,7 @@ def test_the_cheapest_way_out_is_no_dearer_than_dropping_what_it_loosens(market_
     """The tightest limit with a plan is absurdly dear; the knee and the removal stand beside it."""
     few = market_of("lambda", "nebius", "verda")
     report = answered(few, {}, slo={"ttft_ms": 5, "tpot_ms": 50})
-    dropped = answered(few, {}, slo={"tpot_ms": 50}).monthly_cost_usd
+    dropped = on_first_page(case({}, slo={"tpot_ms": 50}), few).monthly_cost_usd
     ways = report.explanation.relaxations
     assert dropped is not None
     assert ways[0].monthly_cost_usd <= dropped * Decimal("1.05")

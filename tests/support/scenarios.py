@@ -2,13 +2,16 @@
 
 from decimal import Decimal
 
-from optimizer.answers.planning.optimize import verified
+from optimizer.answers.planning.optimize import optimized, verified
+from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
+from optimizer.base.clock import Clock
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.record.report import PlanReport
 
 BY_FAMILY = [
     "api-at-night",
@@ -47,6 +50,18 @@ def monthly_cost(scenario: Scenario, catalogs: Catalogs) -> Decimal | None:
     """What the cheapest plan costs; None without a plan."""
     answer = solved_for_least_cost(Inquiry.of(scenario, catalogs))
     return read_back(answer).monthly_cost_usd if answer.solution.outcome == "optimal" else None
+
+
+def shown(scenario: Scenario, catalogs: Catalogs) -> SimulatedPlan:
+    """The plan that `plan` shows, beside no other."""
+    found = confirmed_plan(Inquiry.of(scenario, catalogs))
+    assert isinstance(found, SimulatedPlan)
+    return found
+
+
+def on_first_page(scenario: Scenario, catalogs: Catalogs) -> PlanReport:
+    """The report of the plan that `plan` shows, beside no more than its first page tells of."""
+    return optimized(scenario, catalogs, Clock(), first_page=True).report
 
 
 def accepting(scenario: Scenario) -> Scenario:
