@@ -77,6 +77,9 @@ OVERRUN = 0.1
 LOOK_S = 0.1
 """How often a solver that has not answered is looked after."""
 
+MOST_ENTRIES_AT_ONCE = 2_000
+"""Of a linear program that GLOP has solved within milliseconds: a thread to wait for would take longer than it."""
+
 LATE, LATE_S = 0.25, 0.5
 """Share of its time limit, and seconds, by which a solver may be late before it is not waited for any longer."""
 
@@ -101,7 +104,7 @@ _STATUS: dict[int, Status] = {
     result_pb2.TERMINATION_REASON_IMPRECISE: "unproven",
 }
 
-_FEASIBLE = solution_pb2.SOLUTION_STATUS_FEASIBLE
+_GLOP, _FEASIBLE = parameters_pb2.SOLVER_TYPE_GLOP, solution_pb2.SOLUTION_STATUS_FEASIBLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +144,10 @@ def solve_linear(model: model_pb2.ModelProto, clock: Clock, start: Basis | None 
         time_limit=_seconds(clock), iteration_limit=clock.left_work(), threads=THREADS
     )
     if start is None:
-        return _solve(_Asked(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters), clock)
+        return _solve(_Asked(model, _GLOP, parameters), clock)
     # a program that is made smaller first has other corners
     parameters.presolve = parameters_pb2.EMPHASIS_OFF
-    return _solve(_Asked(model, parameters_pb2.SOLVER_TYPE_GLOP, parameters, start.told()), clock)
+    return _solve(_Asked(model, _GLOP, parameters, start.told()), clock)
 
 
 def integer_solver(periods: int, rows: int = 0) -> IntegerSolver:
@@ -205,8 +208,7 @@ def solve_integer(
 
 
 def _seconds(clock: Clock) -> duration_pb2.Duration | None:
-    left_s = clock.left_s()
-    if left_s is None:
+    if (left_s := clock.left_s()) is None:
         return None
     seconds, fraction = divmod(left_s * (1 - OVERRUN), 1)
     return duration_pb2.Duration(seconds=int(seconds), nanos=int(fraction * 1e9))
@@ -226,8 +228,9 @@ def _nodes(clock: Clock) -> int | None:
 
 def _solve(asked: _Asked, clock: Clock) -> SolverResult:
     """What a solver says of a model, or said before; nothing, where the clock had run out before."""
+    nothing = SolverResult("unproven", -np.inf)
     if clock.expired:
-        return SolverResult("unproven", -np.inf)
+        return nothing
     key, given_s = _REMEMBERED.key(*asked), _given_s(asked.parameters)
     if (known := _REMEMBERED.get(key)) is not None:
         answer, iterations = known
@@ -236,9 +239,7 @@ def _solve(asked: _Asked, clock: Clock) -> SolverResult:
     if (ended_before := _REMEMBERED.in_less_time(key, clock, given_s)) is not None:
         clock.run_out("time limit")
         return ended_before
-    result = _told(asked, clock)
-    if result is None:
-        nothing = SolverResult("unproven", -np.inf)
+    if (result := _told(asked, clock)) is None:
         if clock.reached == "time limit":
             _REMEMBERED.note_ended(key, clock, nothing, given_s)
         return nothing
@@ -258,9 +259,10 @@ def _told(asked: _Asked, clock: Clock) -> result_pb2.SolveResultProto | None:
     Raises:
         SolverFailure: it does not take the model.
     """
+    small = len(asked.model.linear_constraint_matrix.row_ids) <= MOST_ENTRIES_AT_ONCE
     try:
         with kept_clean():
-            return _in_a_thread(asked, clock)
+            return _asked_for(asked) if small and asked.solver == _GLOP else _in_a_thread(asked, clock)
     except (StatusNotOk, ValueError, RuntimeError) as error:
         name = parameters_pb2.SolverTypeProto.Name(asked.solver).removeprefix("SOLVER_TYPE_").lower()
         raise SolverFailure(f"{name} refused the model: {error}") from error
@@ -299,6 +301,12 @@ def _dense(found: sparse_containers_pb2.SparseDoubleVectorProto, count: int) -> 
     return dense
 
 
+def _asked_for(asked: _Asked) -> result_pb2.SolveResultProto:
+    """What the solver answers, in the thread that asks."""
+    initializer, registration = parameters_pb2.SolverInitializerProto(), callback_pb2.CallbackRegistrationProto()
+    return mathopt.solve(*asked[:2], initializer, *asked[2:], None, registration, None, None)
+
+
 def _in_a_thread(asked: _Asked, clock: Clock) -> result_pb2.SolveResultProto | None:
     """What the solver answers, awaited in a way that an interrupt ends at once.
 
@@ -309,19 +317,16 @@ def _in_a_thread(asked: _Asked, clock: Clock) -> result_pb2.SolveResultProto | N
     """
     answered = threading.Event()
     found: list[result_pb2.SolveResultProto | BaseException] = []
-    model, solver, parameters, start = asked
-    rest = (start, None, callback_pb2.CallbackRegistrationProto(), None, None)
 
     def run() -> None:
         try:
-            initializer = parameters_pb2.SolverInitializerProto()
-            found.append(mathopt.solve(model, solver, initializer, parameters, *rest))
+            found.append(_asked_for(asked))
         except BaseException as error:  # noqa: BLE001 (raised again where the solver was called)
             found.append(error)
         answered.set()
 
     threading.Thread(target=run, daemon=True).start()
-    given_s = _given_s(parameters)
+    given_s = _given_s(asked.parameters)
     late = Clock(None if given_s == np.inf else given_s * (1 + LATE) + LATE_S)
     while not answered.wait(LOOK_S):
         if clock.out_of_memory:

@@ -4,6 +4,10 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+_LIBRARY: Final = ctypes.CDLL(None) if os.name == "posix" else None
+"""The C library of this process."""
 
 
 @contextmanager
@@ -13,14 +17,13 @@ def kept_clean() -> Iterator[None]:
     HiGHS has a stray `printf` in the repair of near-integer solutions that no option silences; standard output belongs
     to the answer alone. The C library's buffer is flushed before the descriptor is put back.
     """
-    library = ctypes.CDLL(None) if os.name == "posix" else None
     kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 1)
         yield
     finally:
-        if library is not None:
-            library.fflush(None)
+        if _LIBRARY is not None:
+            _LIBRARY.fflush(None)
         os.dup2(kept, 1)
         os.close(kept)
         os.close(nowhere)
