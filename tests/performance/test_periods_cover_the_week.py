@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.periods import Periods, periods, starts_in_time
+from optimizer.performance.candidates.periods import Periods, _periods_of, periods, starts_in_time
 
 CHAT = {"model": "llama-3.1-8b", "input_tokens": 100, "output_tokens": 50}
 
@@ -47,6 +47,18 @@ def test_every_hour_is_covered_and_every_peak_is_exact(weekly: list[list[float]]
     if different <= most:
         assert (covering(found) == week).all()
         assert found.added_share == pytest.approx(0, abs=1e-12)
+
+
+def test_a_week_that_was_asked_before_is_grouped_as_if_it_were_the_first() -> None:
+    day, night = [1.0] * 84 + [5.0] * 84, [4.0] * 42 + [1.0] * 84 + [2.0] * 42
+    asked = [scenario(day, night), scenario(night, day), scenario(day), scenario(day, night, max_periods=2)]
+    known = [periods(each).hour_to_period for each in asked]
+    _periods_of.cache_clear()
+    anew = [periods(each).hour_to_period for each in reversed(asked)][::-1]
+    assert all(map(np.array_equal, known, anew))
+    assert [each.max() + 1 for each in known] == [4, 4, 2, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        known[0][0] = 1
 
 
 @settings(max_examples=40)

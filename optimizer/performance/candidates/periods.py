@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Latency, Scenario, Workload
 from optimizer.performance.physics.categorical import Categorical
 
+MOST_WEEKS = 64
+"""Whose periods are kept, those asked for last."""
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
 SAME_SHARE = 1e-12
 """Shares of a workload's peak that differ by no more, relatively, are equal but for rounding."""
@@ -141,7 +144,7 @@ def grouped(scenario: Scenario, hour_to_period: Ints) -> Periods:
 
 def _week(scenario: Scenario) -> Floats:
     """(168, W) requests/s of each workload in every hour of the week."""
-    return np.array([weekly_requests_per_second(workload) for workload in scenario.workloads]).T
+    return np.array([weekly_requests_per_second(workload) for workload in scenario.workloads], dtype=np.float64).T
 
 
 def weekly_requests_per_second(workload: Workload) -> tuple[float, ...]:
@@ -182,6 +185,19 @@ def _hour_to_period(week: Floats, max_periods: int, *, by_runs: bool) -> Ints:
     """
     if (week == week[0]).all():
         return np.zeros(len(week), dtype=np.int64)
+    return _periods_of(week.tobytes(), week.shape[1], max_periods, by_runs)
+
+
+@lru_cache(maxsize=MOST_WEEKS)
+def _periods_of(demand_by_hour: bytes, workloads: int, max_periods: int, by_runs: bool) -> Ints:
+    """As `_hour_to_period`, once for all questions that ask the same week of other machines; not to be written to."""
+    week = np.asfortranarray(np.frombuffer(demand_by_hour).reshape(-1, workloads))
+    hours = _from_demand(week, max_periods, by_runs=by_runs)
+    hours.setflags(write=False)
+    return hours
+
+
+def _from_demand(week: Floats, max_periods: int, *, by_runs: bool) -> Ints:
     share = _levelled(week / week.max(axis=0))
     # hour -> number of its demand, in the order of demands
     demand = np.unique(share, axis=0, return_inverse=True)[1].reshape(-1)
