@@ -28,8 +28,8 @@ def attention_with(again: float, new: int, cached: int) -> float:
 
 def share_of_square(behind: int, computed: int, chunk: int, tokens: int) -> float:
     """The part of a prompt's causal attention that falls to a chunk of it."""
-    whole = (behind + tokens) ** 2 - behind**2
-    return ((behind + computed + chunk) ** 2 - (behind + computed) ** 2) / whole
+    # (a + b)² − a² = b (2a + b), in whole numbers exactly
+    return chunk * (2 * (behind + computed) + chunk) / (tokens * (2 * behind + tokens))
 
 
 def read(
@@ -44,7 +44,9 @@ def read(
         left: Tokens that the step may have beside its running sequences.
         running: Those sequences.
     """
-    taken, longest, attention_s, complete = 0, 0, 0.0, list[int]()
+    # `list[int]()` would take as long as the rest of this
+    complete: list[int] = []
+    taken, longest, attention_s = 0, 0, 0.0
     while prompts and left:
         prompt = prompts[0]
         tokens, computed = prompt.tokens, prompt.computed
