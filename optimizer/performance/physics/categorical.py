@@ -15,6 +15,10 @@ Category = TypeVar("Category")
 Row = TypeVar("Row")
 
 
+MOST_PER_ROW = 8
+"""Combinations for each row up to which a table of all of them takes less time than sorting the rows."""
+
+
 @dataclass(frozen=True)
 class Categorical(Generic[Category]):
     """One property of n rows.
@@ -43,22 +47,30 @@ class Categorical(Generic[Category]):
     @classmethod
     def joined(cls, *columns: "Categorical[Any]") -> "Categorical[tuple[Any, ...]]":
         """The combinations of several properties that occur among the same rows."""
-        codes = columns[0].codes
+        codes, count = columns[0].codes, len(columns[0].categories)
         for column in columns[1:]:
-            codes = codes * len(column.categories) + column.codes
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+            codes, count = codes * len(column.categories) + column.codes, count * len(column.categories)
+        if count > MOST_PER_ROW * len(codes):
+            _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        else:
+            every = _first_rows(codes, count)
+            occur = np.flatnonzero(every < len(codes))
+            first, inverse = every[occur], _numbered(occur, count)[codes]
         values = ([column.categories[code] for code in column.codes[first].tolist()] for column in columns)
         return Categorical(tuple(zip(*values, strict=True)), inverse.reshape(-1))
 
     @property
     def first(self) -> Ints:
         """(categories,) position of the first row of each."""
-        return np.unique(self.codes, return_index=True)[1]
+        every = _first_rows(self.codes, len(self.categories))
+        return every[every < len(self.codes)]
 
     def take(self, rows: Ints) -> "Categorical[Category]":
         """Some of the rows, in the given order, with the categories that occur among them."""
-        left = Categorical[int].of(self.codes[rows])
-        return Categorical(tuple(self.categories[code] for code in left.categories), left.codes)
+        codes, count = self.codes[rows], len(self.categories)
+        every = _first_rows(codes, count)
+        order = np.argsort(every, kind="stable")[: np.count_nonzero(every < len(codes))]
+        return Categorical(tuple(self.categories[code] for code in order.tolist()), _numbered(order, count)[codes])
 
     def by_row(self, values: Sequence[Any] | NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """(n,) what is known of each row's category, from one value per category."""
@@ -77,3 +89,18 @@ class Categorical(Generic[Category]):
         """(n,) an amount of the rows that depends on this property alone; NaN where it is not known."""
         amounts = [amount(rows[position]) for position in self.first.tolist()]
         return self.by_row([np.nan if value is None else float(value) for value in amounts])
+
+
+def _first_rows(codes: Ints, count: int) -> Ints:
+    """(count,) the first row of each code; as many as there are rows where none has it."""
+    first = np.full(count, len(codes), dtype=np.intp)
+    # of all rows of a code the one that is written last stays
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first
+
+
+def _numbered(codes: Ints, count: int) -> Ints:
+    """(count,) the position of each code among those given."""
+    number = np.zeros(count, dtype=np.intp)
+    number[codes] = np.arange(len(codes))
+    return number
