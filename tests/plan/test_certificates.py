@@ -16,7 +16,7 @@ from support.instances import TINY, problems
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.plan.certify.blocks import Blocks
+from optimizer.plan.certify.blocks import RowBlocks
 from optimizer.plan.certify.certificate import TOLERANCE_USD, certified
 from optimizer.plan.certify.figures import Figures
 from optimizer.plan.certify.relaxation import relaxed
@@ -257,7 +257,9 @@ def _bound(problem: Stated, region: Branch, claim: float | None, data: st.DataOb
         return min((each for each in found if each is not None), default=None)
     if region.is_empty(problem):
         return None
-    prices = relaxed(Blocks(Figures(problem)), region, frozenset(range(len(problem.candidates))), claim, Clock()).prices
+    prices = relaxed(
+        RowBlocks(Figures(problem)), region, frozenset(range(len(problem.candidates))), claim, Clock()
+    ).prices
     best = Fraction(0)
     for _ in range(3):
         factors = {name: data.draw(st.sampled_from([0.0, 0.9, 0.999, 1.0, 1.0, 1.05, 2.0])) for name in sorted(prices)}
@@ -321,7 +323,7 @@ def test_a_part_that_stops_more_than_allowed_is_told_to_have_no_plans() -> None:
     without, _ = sides(problem, "replicas", [0, 1], 0)
     stopped = replace(problem, limits=problem.limits | {"max_changes": 0})
     keep = frozenset(range(len(problem.candidates)))
-    assert relaxed(Blocks(Figures(stopped)), Branch().within(without), keep, 10.0, Clock()).usd_per_hour > 100.0
+    assert relaxed(RowBlocks(Figures(stopped)), Branch().within(without), keep, 10.0, Clock()).usd_per_hour > 100.0
 
 
 @pytest.mark.parametrize("family", ["max_gpus", "changes"])

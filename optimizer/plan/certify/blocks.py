@@ -15,7 +15,7 @@ OWN, REPLICAS, INSTANCES = range(3)
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Columns without a bound, and rows that hold what is on the left of them to nothing.
 
     Attributes:
@@ -36,7 +36,7 @@ class Block:
 
 
 @dataclass
-class _Rows:
+class _RowsOfBlock:
     """Rows as they are added; a term is what its column is counted from, the column and a value."""
 
     count: int = 0
@@ -46,29 +46,29 @@ class _Rows:
         self.entries += [(self.count, *term) for term in terms]
         self.count += 1
 
-    def block(self, cost: list[float], flows: Sequence[tuple[int, int]]) -> Block:
+    def block(self, cost: list[float], flows: Sequence[tuple[int, int]]) -> RowBlock:
         row, counted_from, column, value = zip(*self.entries, strict=True)
         row_at, column_at, counted = (np.array(each, dtype=np.int64) for each in (row, column, counted_from))
-        return Block(cost, tuple(flows), self.count, row_at, column_at, np.array(value, dtype=np.float64), counted)
+        return RowBlock(cost, tuple(flows), self.count, row_at, column_at, np.array(value, dtype=np.float64), counted)
 
 
-class Blocks:
+class RowBlocks:
     """The same candidates in the same plans have the same block."""
 
     def __init__(self, figures: Figures) -> None:
         """Nothing is worked out yet."""
         self.figures = figures
-        self._of_sizes = dict[tuple[int, ...], Block]()
-        self._of_flows = dict[tuple[object, ...], Block]()
+        self._of_sizes = dict[tuple[int, ...], RowBlock]()
+        self._of_flows = dict[tuple[object, ...], RowBlock]()
 
-    def of_sizes(self, there: Sequence[int]) -> Block:
+    def of_sizes(self, there: Sequence[int]) -> RowBlock:
         """Blocks of each size that an offer's candidates take, within those of its instances."""
         key = tuple(there)
         if key not in self._of_sizes:
             self._of_sizes[key] = self._sizes(there)
         return self._of_sizes[key]
 
-    def of_flows(self, there: Sequence[int], terms: FlowTerms, most: Mapping[int, int], *, at_cost: bool) -> Block:
+    def of_flows(self, there: Sequence[int], terms: FlowTerms, most: Mapping[int, int], *, at_cost: bool) -> RowBlock:
         """What the candidates of an offer are sent, in shares of each mix's reach, within what replicas draw.
 
         Args:
@@ -89,15 +89,15 @@ class Blocks:
         problem = self.figures.problem
         return int(problem.offers[problem.candidates[there[0]]["offer"]]["gpus"])
 
-    def _sizes(self, there: Sequence[int]) -> Block:
-        rows, room, size_of = _Rows(), self._gpus_of_instance(there), [self._gpus(c) for c in there]
+    def _sizes(self, there: Sequence[int]) -> RowBlock:
+        rows, room, size_of = _RowsOfBlock(), self._gpus_of_instance(there), [self._gpus(c) for c in there]
         for size in sorted(set(size_of)):
             taken = [(REPLICAS, at, float(gpus // size)) for at, gpus in enumerate(size_of) if gpus >= size]
             rows.add(*taken, (INSTANCES, 0, -float(room // size)))
         return rows.block([], [])
 
-    def _flows(self, there: Sequence[int], terms: FlowTerms, most: Mapping[int, int], at_cost: bool) -> Block:
-        rows, cost, flows = _Rows(), list[float](), list[tuple[int, int]]()
+    def _flows(self, there: Sequence[int], terms: FlowTerms, most: Mapping[int, int], at_cost: bool) -> RowBlock:
+        rows, cost, flows = _RowsOfBlock(), list[float](), list[tuple[int, int]]()
         columns, dense = defaultdict[int, list[int]](list), defaultdict[int, float](float)
         room, reach = self._gpus_of_instance(there), self.figures.reach
         for at, c in enumerate(there):

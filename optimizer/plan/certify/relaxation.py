@@ -14,7 +14,7 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.errors import SolverFailure
-from optimizer.plan.certify.blocks import Block, Blocks
+from optimizer.plan.certify.blocks import RowBlock, RowBlocks
 from optimizer.plan.certify.figures import FlowTerms
 from optimizer.plan.verify.certificate.branch import Branch
 from optimizer.plan.verify.certificate.problem import HOURS_PER_MONTH, SECONDS_PER_HOUR, LossAtOnce
@@ -67,7 +67,7 @@ class _Model:
         self.units.append((name, unit))
         self.entries += [(number, column, value / unit) for column, value in terms]
 
-    def block(self, block: Block, replicas: int, instance: int) -> int:
+    def block(self, block: RowBlock, replicas: int, instance: int) -> int:
         """The columns and rows of a block, beside an offer's first column of replicas and that of its instances.
 
         Returns:
@@ -90,7 +90,7 @@ class _Model:
 
 
 def relaxed(
-    blocks: Blocks,
+    blocks: RowBlocks,
     region: Branch,
     keep: frozenset[int],
     usd_per_hour: float | None,
@@ -116,7 +116,7 @@ def relaxed(
 
 class _Rows:
     def __init__(
-        self, blocks: Blocks, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
+        self, blocks: RowBlocks, region: Branch, keep: frozenset[int], usd_per_hour: float | None, unmet: float
     ) -> None:
         self.blocks, self.figures = blocks, (figures := blocks.figures)
         self.problem = problem = figures.problem

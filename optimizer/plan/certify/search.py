@@ -11,7 +11,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
-from optimizer.plan.certify.blocks import Blocks
+from optimizer.plan.certify.blocks import RowBlocks
 from optimizer.plan.certify.figures import Figures
 from optimizer.plan.certify.relaxation import UNMET, Relaxed, relaxed
 from optimizer.plan.certify.splits import Sum, sums_between
@@ -96,7 +96,7 @@ class _Prover:
         self, problem: Stated, usd_per_hour: Fraction | None, clock: Clock, most_relaxations: int, unmet: float
     ) -> None:
         self.problem, self.claim, self.clock, self.most_relaxations = problem, usd_per_hour, clock, most_relaxations
-        self.unmet, self.blocks = unmet, Blocks(Figures(problem))
+        self.unmet, self.blocks = unmet, RowBlocks(Figures(problem))
         self.keep: frozenset[int] = frozenset()
         self.relaxations, self._number = 0, count()
 
