@@ -7,6 +7,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock
+from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.patterns import pattern_bound
@@ -53,6 +54,9 @@ takes seconds."""
 MOST_STREAMS_OF_WEEK = 300_000
 """Flows of a week beyond which to write its relaxation down takes longer than what it tells is worth: a bound of its
 hours with nothing joining them is known by then."""
+
+LEAST_CHEAPER = 1e-6
+"""Share by which a plan of a further part has to cost less, well above a solver's tolerance."""
 
 SEPARATED_STREAMS = 1_000
 """Flows of undominated candidates beyond which workloads that share nothing are searched one by one."""
@@ -206,12 +210,15 @@ def _search_in_turn(problem: Problem, parts: Sequence[Flags], state: SearchState
 
 
 def _search_each(problem: Problem, parts: Sequence[Flags], state: SearchState, known: Known) -> SearchResult:
-    """The cheapest plan of all parts, none of which is looked at further than what the others' plans cost."""
+    """The cheapest plan of all parts; after the first plan of any only for cheaper ones, of equals the first stands."""
     best, results = known.plan, []
     for part in parts:
-        most = state.cutoff_usd_per_hour if best is None else min(best.usd_per_hour, state.cutoff_usd_per_hour)
+        most, asked = state.cutoff_usd_per_hour, problem
+        if best is not None:
+            most = min(most, best.usd_per_hour * (1 - LEAST_CHEAPER))
+            asked = replace(problem, limits=replace(problem.limits, max_monthly_usd=most * HOURS_PER_MONTH))
         inner = replace(state, progress=None, cutoff_usd_per_hour=most)
-        results.append(_search_small(problem, part, inner, Known(known.usd_per_hour)))
+        results.append(_search_small(asked, part, inner, Known(known.usd_per_hour)))
         best = cheaper(best, results[-1].incumbent)
     return _of_all_parts(results, best)
 

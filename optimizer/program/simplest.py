@@ -93,7 +93,8 @@ def least_complexity(problem: Problem) -> Complexity:
     sharing = 1 if limits.max_provider_share is None else ceil(1 / limits.max_provider_share * (1 - EQUAL_COST))
     providers = max(limits.min_providers, sharing, 1 + ("provider" in limits.survive))
     regions = max(limits.min_regions, providers, 1 + ("region" in limits.survive))
-    return Complexity(len(labels(problem.traffic.workload)), providers + regions, regions)
+    instances = max(regions, 1 + ("instance" in limits.survive))
+    return Complexity(len(labels(problem.traffic.workload)), providers + regions, instances)
 
 
 def _on_machines(problem: Problem) -> set[str]:
@@ -147,7 +148,7 @@ def search_simplest(
             if state.clock.expired:
                 proven = False
                 break
-            step = _fewer(within, asked, name, most, state)
+            step = _fewer(within, asked, name, most, state, known)
             proven = proven and step.result.status in ("optimal", "infeasible")
             if step.result.incumbent is not None:
                 found = step
@@ -180,12 +181,18 @@ def _next(name: str, least: int, low: int, at_most: int, periods: int, *, only_l
     return at_most - 1 if only_least and name in FEWEST_OR_HARDLY_FEWER else half
 
 
-def _fewer(within: Problem, asked: Problem, name: str, most: int, state: SearchState) -> LaidOut:
+def _fewer(within: Problem, asked: Problem, name: str, most: int, state: SearchState, known: Complexity) -> LaidOut:
     """The cheapest plan of at most so many of what is counted by a name.
 
     A week in which no plan has as few, however many it has of what was counted before, has none with all of these held;
-    where that is not asked, far fewer candidates and offers differ in anything that matters.
+    where that is not asked, far fewer candidates and offers differ in anything that matters. Where any instance may be
+    lost, a plan with no more of them than the known one is looked for first: the cheapest of all may have many small
+    ones, which would be brought down one search after the other.
     """
+    if "instance" in within.limits.survive and within.traffic.periods == 1 and name != "instances":
+        no_more = search_laid_out(_held_to(_held_to(asked, "instances", known.instances), name, most), state)
+        if (result := within_cutoff(no_more.result, state)).incumbent is not None:
+            return no_more._replace(result=result)
     each = one_configuration_each(asked, undominated(asked))
     if asked is not within and within.traffic.periods > 1 and not each:
         alone = search_laid_out(_held_to(within, name, most), state)

@@ -219,6 +219,13 @@ def test_workloads_that_keep_replicas_running_need_a_configuration_each_beside_h
     assert solve_plainly(replace(kept, limits=Limits(max_utilization=1.0))).outcome == "optimal"
 
 
+def test_no_plan_survives_the_loss_of_its_only_instance() -> None:
+    """One instance was asked for each time, which took as long as the rest of the search."""
+    problem = one_class([1.0, 1.0, 1.9], [1.0, 3.0, 4.0])
+    assert least_complexity(problem).instances == 1
+    assert least_complexity(replace(problem, limits=replace(problem.limits, survive=("instance",)))).instances == 2
+
+
 def test_no_count_is_brought_down_once_the_limit_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step was begun all the same, so that a week took twice the time that it was given."""
     problem = one_class([1.0, 1.0, 1.9], [1.0, 3.0, 4.0])

@@ -170,8 +170,10 @@ def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[
     if own is None:
         return point
     requests = point.requests.times(own.ttft, own.ttft)
-    tpot = {name: seconds * own.tpot for name, seconds in point.tpot_s.items()}
-    return replace(point, tpot_s=tpot, requests=replace(requests, tpot_s=tpot))
+    tpot, of_all = (
+        {name: seconds * own.tpot for name, seconds in each.items()} for each in (point.tpot_s, point.requests.tpot_s)
+    )
+    return replace(point, tpot_s=tpot, requests=replace(requests, tpot_s=of_all))
 
 
 def slowed(replica: ReplicaModel, margins: Margins) -> ReplicaModel:
@@ -192,7 +194,8 @@ def bounded_at(
     """
     point, longer = predicted_at(slow, running, statistics), margins.tpot
     requests = point.requests.times(margins.ttft, longer)
-    return replace(point, rate_per_s=point.rate_per_s / longer, tpot_s=requests.tpot_s, requests=requests)
+    tpot = {name: longer * seconds for name, seconds in point.tpot_s.items()}
+    return replace(point, rate_per_s=point.rate_per_s / longer, tpot_s=tpot, requests=requests)
 
 
 def most_served(replica: ReplicaModel, high: Floats) -> Floats:

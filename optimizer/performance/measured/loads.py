@@ -128,7 +128,8 @@ def _prompts_of_others(replica: ReplicaModel, resident: Floats, cycle: _Cycle, i
 
 def _late_tokens(replica: ReplicaModel, resident: Floats, of_others_per_s: Floats, cycle: _Cycle) -> Floats:
     """TPOT of one request in twenty, which more of the others' prompts interrupted, (n,)."""
-    deviation = spread_of_tpot(replica, of_others_per_s, cycle.prefill, cycle.tpot)
+    output = replica.demand.typical_output
+    deviation = spread_of_tpot(replica, of_others_per_s, cycle.prefill, cycle.tpot[:, None], output)[:, 0]
     longest = longest_step(replica, replica.steps.decode(resident).total, cycle.prefill)
     return np.minimum(cycle.tpot + normal_deviation("p95") * deviation, np.maximum(longest, cycle.tpot))
 

@@ -97,6 +97,12 @@ class ReplicaModel:
         return LongPrompts(more_steps, filled * tokens / mean, ((filled + 1) * tokens - new) / mean)
 
     @cached_property
+    def prefill_of_class(self) -> Floats:
+        """Prefill of each class over that of the mean request, (n, K)."""
+        of_class: Floats = self.demand.by_class(self.prefill) / self.demand.mean(self.prefill)[:, None]
+        return of_class
+
+    @cached_property
     def most_in_line(self) -> Floats:
         """Sequences beside one's own, (n,), that have a place and leave room for prompts."""
         return np.minimum(np.maximum(self.places - 1, 0.0), self.most_beside_prompts)

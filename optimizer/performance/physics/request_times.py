@@ -68,7 +68,7 @@ class RequestTimes:
 
     def _token_spread_s(self, name: str) -> Floats:
         """(n, K) by how much a percentile of TPOT lengthens a request over the mean."""
-        after = np.sqrt(self._by_class(self._after_first**2)) if self.demand.varies else self._after_first
+        after = np.sqrt(self.demand.by_class(self._after_first**2)) if self.demand.varies else self._after_first
         return after * (self.tpot_s[name] - self.tpot_s["mean"])[:, None]
 
     def times(self, start: Floats, longer: Floats) -> "RequestTimes":
@@ -106,7 +106,7 @@ class RequestTimes:
             slowest: Floats = np.max(beyond(self._over_requests(own_s, name), limit_s), axis=1)
             return slowest
         left_s = np.repeat(np.broadcast_to(limit_s, (len(own_s), len(self._kinds))), self._kinds, axis=1)
-        late = self._by_class(self.line.later(left_s - own_s))
+        late = self.demand.by_class(self.line.later(left_s - own_s))
         latest: Floats = np.max(beyond(late, _share_allowed(name)), axis=1)
         return latest
 
@@ -115,23 +115,18 @@ class RequestTimes:
         """(K,) how many kinds each class has."""
         return np.diff([*(self.demand.first_kind or ()), self.demand.share.shape[1]])
 
-    def _by_class(self, of_kind: Floats) -> Floats:
-        """(n, K) mean over the requests of each class of something that differs by kind, (n, P)."""
-        share, first = self.demand.share, self.demand.first_kind or ()
-        return np.add.reduceat(share * of_kind, first, axis=1) / np.add.reduceat(share, first, axis=1)
-
     def _over_requests(self, own_s: Floats, name: str) -> Floats:
         """(n, K) a statistic of what a request takes itself, (n, P), and of the line, over the requests of a class."""
         first = self.demand.first_kind
         if first is None:
             return own_s + self.line.statistic(name)[:, None]
         if name == "mean":
-            return self._by_class(own_s) + self.line.mean[:, None]
+            return self.demand.by_class(own_s) + self.line.mean[:, None]
         low = np.minimum.reduceat(own_s, first, axis=1)
         high = np.maximum.reduceat(own_s, first, axis=1) + self.line.statistic(name)[:, None]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            late = self._by_class(self.line.later(np.repeat(middle, self._kinds, axis=1) - own_s))
+            late = self.demand.by_class(self.line.later(np.repeat(middle, self._kinds, axis=1) - own_s))
             enough = late <= _share_allowed(name)
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return high

@@ -5,7 +5,8 @@ With b sequences at even times, rate(b), step s and prefill P as `replica_model`
     tpot(b) = s(1 + b) / (1 − rate · P(b))
 
 grows with b, so every question about a rate is answered by searching b. Requests that come by themselves make the
-number swing (`swings`), so that more than b run on average, and tpot is longer by as much.
+number swing (`swings`), and prompts stand behind one's own (`prompts_behind`), so that more than b run on average, and
+tpot is longer by as much.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,6 +17,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.line import Line
+from optimizer.performance.physics.prompts_behind import prompts_behind
 from optimizer.performance.physics.queueing import STATISTICS, admission_wait, normal_deviation, prompt_wait
 from optimizer.performance.physics.replica_model import Flow, LongPrompts, ReplicaModel, flow_at
 from optimizer.performance.physics.request_times import RequestTimes
@@ -40,7 +42,7 @@ class OperatingPoint:
         max_concurrency: Sequences that fit at once.
         kv_utilization: Share of the KV cache in use on average.
         stable: Whether the replica keeps up with the rate.
-        tpot_s: Time per output token by statistic, (n,).
+        tpot_s: Time per output token by statistic, of the class that has most, (n,).
         requests: Time to the first and to the last token.
         prefill_s: Prefill of each kind without queueing, (n, P).
         step_s: One decode step, (n,).
@@ -80,38 +82,76 @@ class _Load(NamedTuple):
         met: Sequences that run on average.
         step: Seconds of a decode step beside so many.
         swing: How far their number swings.
-        tpot_s: Time per output token by statistic.
+        for_each_s: Time per output token for each sequence that runs on average: by Little's law, those that stay
+            longer are as many more.
     """
 
     flow: Flow
     met: Floats
     step: Floats
     swing: Swings
-    tpot_s: Mapping[str, Floats]
+    for_each_s: Floats
 
 
-def _load(replica: ReplicaModel, running: Floats, statistics: Collection[str], *, steady: bool) -> _Load:
+def _load(replica: ReplicaModel, running: Floats, *, steady: bool) -> _Load:
     """The load of `at_concurrency`."""
     flow = flow_at(replica, running)
     swing = none_of(running) if steady else _swings(replica, flow, running)
-    met = running + swing.more
-    # Little: those that stay longer are as many more
-    mean_tpot = flow.step.total / (1 - flow.rate_per_s * flow.prefill) * ((met + _NONE) / (running + _NONE))
-    step = flow.step.total + swing.slower_s * (met - running)
-    tpot = {"mean": mean_tpot}
+    step = flow.step.total + swing.slower_s * swing.more
+    for_each = flow.step.total / (1 - flow.rate_per_s * flow.prefill) / (running + _NONE)
+    return _Load(flow, running + swing.more, step, swing, for_each)
+
+
+def _tpot_of_slowest(replica: ReplicaModel, load: _Load, statistics: Collection[str]) -> dict[str, Floats]:
+    """Time per output token by statistic, of the class that has most, (n,)."""
+    of_class = _tpot(replica, load, statistics, replica.demand.typical_output, replica.prefill_of_class)
+    return {name: np.max(seconds, axis=1) for name, seconds in of_class.items()}
+
+
+def _tpot_of_mean(replica: ReplicaModel, load: _Load, statistics: Collection[str]) -> dict[str, Floats]:
+    """The same of the mean request, (n,)."""
+    output = replica.demand.mean_output[:, None]
+    return {name: each[:, 0] for name, each in _tpot(replica, load, statistics, output, np.ones_like(output)).items()}
+
+
+def _tpot(
+    replica: ReplicaModel, load: _Load, statistics: Collection[str], output: Floats, of_mean: Floats
+) -> dict[str, Floats]:
+    """Time per output token by statistic, (n, K).
+
+    Whose prompt is longer has more prompts behind it, and whose answer is shorter has fewer tokens to spread them over.
+
+    Args:
+        replica: Whose requests they are.
+        load: Of it.
+        statistics: Those wanted.
+        output: Tokens of an answer, (n, K).
+        of_mean: What a prompt takes of what the mean one does, (n, K).
+    """
+    flow, swing = load.flow, load.swing
+    # (n,) -> (n, 1)
+    for_each, met, more = (each[:, None] for each in (load.for_each_s, load.met, swing.for_each))
+    behind, busy = swing.behind[:, None], (flow.rate_per_s * flow.prefill)[:, None]
+    middle = for_each * (met - more * behind + _NONE)
+    behind = np.maximum(behind + busy * (of_mean - 1), 0.0)
+    over_tokens = for_each * more * replica.demand.mean_output[:, None] / output
+    tpot = {"mean": middle + over_tokens * behind}
     if set(statistics) - {"mean"}:
-        slower = _slower_among_more(met, swing)
-        spread = _spread_under_arrivals(replica, flow, slower, mean_tpot)
-        longest = np.maximum(longest_step(replica, step, flow.prefill), mean_tpot)
+        slower = _slower_among_more(load.met, swing)[:, None]
+        spread = _spread_under_arrivals(replica, flow, slower, tpot["mean"], output)
+        spread = np.hypot(spread, over_tokens * np.sqrt(behind * (1 + behind)))
+        longest = np.maximum(longest_step(replica, load.step, flow.prefill)[:, None], tpot["mean"])
         for name in statistics:
             deviations = normal_deviation(name)
-            tpot[name] = np.minimum(mean_tpot + deviations * spread, longest + deviations * slower)
-    return _Load(flow, met, step, swing, {name: tpot[name] for name in statistics})
+            # few requests have many prompts behind them, most hardly any
+            around = middle if name == "p50" else tpot["mean"]
+            tpot[name] = np.minimum(around + deviations * spread, longest + deviations * slower)
+    return {name: tpot[name] for name in statistics}
 
 
 def tpot_at(replica: ReplicaModel, running: Floats, statistics: Collection[str]) -> Mapping[str, Floats]:
-    """Time per output token of `at_concurrency` alone, by statistic, (n,)."""
-    return _load(replica, running, statistics, steady=False).tpot_s
+    """Time per output token of `at_concurrency` alone, by statistic, of the class that has most, (n,)."""
+    return _tpot_of_slowest(replica, _load(replica, running, steady=False), statistics)
 
 
 def at_concurrency(
@@ -123,7 +163,9 @@ def at_concurrency(
     Requests that come by themselves make their number swing, so that more run on average and all wait longer; `steady`
     is that as many run all the time.
     """
-    load, kv_capacity = _load(replica, running, statistics, steady=steady), replica.memory.kv_capacity
+    load, kv_capacity = _load(replica, running, steady=steady), replica.memory.kv_capacity
+    tpot = _tpot_of_slowest(replica, load, statistics)
+    of_mean = _tpot_of_mean(replica, load, statistics) if replica.demand.unlike else tpot
     start = replica.first_token + waited_seconds(replica, running, load.step)[:, None]
     if replica.long_prompts is not None:
         start += _own_steps(replica.long_prompts, load, running)
@@ -133,8 +175,8 @@ def at_concurrency(
         max_concurrency=replica.places,
         kv_utilization=np.minimum((1 + load.met) * replica.sequence_bytes / np.maximum(kv_capacity, 1.0), 1.0),
         stable=(kv_capacity > 0) & (1 + running <= replica.places),
-        tpot_s=load.tpot_s,
-        requests=RequestTimes(replica.demand, start, _line(replica, load), load.tpot_s),
+        tpot_s=tpot,
+        requests=RequestTimes(replica.demand, start, _line(replica, load), of_mean),
         prefill_s=replica.prefill,
         step_s=load.flow.step.total,
     )
@@ -142,14 +184,23 @@ def at_concurrency(
 
 def _swings(replica: ReplicaModel, flow: Flow, running: Floats) -> Swings:
     """How far the number of sequences swings; a step's slope is that to one standard deviation of Poisson's more."""
-    further = np.sqrt(1 + running)
+    further, of_arrivals = np.sqrt(1 + running), replica.demand.arrivals.of_replica(flow.rate_per_s)
+    behind = prompts_behind(
+        flow.rate_per_s,
+        flow.prefill,
+        flow.step.total,
+        steps_a_prompt=1 / np.minimum(prompts_in_a_step(replica, running), 1.0),
+        squared_variation=replica.prefill_variation,
+        of_arrivals=of_arrivals,
+    )
     return swings(
         flow.rate_per_s,
         flow.prefill,
         output=replica.demand.mean_output,
         slower_s=(replica.steps.decode(1 + running + further).total - flow.step.total) / further,
         squared_variation=replica.prefill_variation,
-        of_arrivals=replica.demand.arrivals.of_replica(flow.rate_per_s),
+        of_arrivals=of_arrivals,
+        behind=behind,
     )
 
 
@@ -227,15 +278,15 @@ def _slower_among_more(met: Floats, swing: Swings) -> Floats:
     return slower
 
 
-def _spread_under_arrivals(replica: ReplicaModel, flow: Flow, slower: Floats, tpot: Floats) -> Floats:
-    """Standard deviation of a request's TPOT where requests arrive by themselves, (n,).
+def _spread_under_arrivals(replica: ReplicaModel, flow: Flow, slower: Floats, tpot: Floats, output: Floats) -> Floats:
+    """Standard deviation of the TPOT of answers of so many tokens where requests arrive by themselves, (n, K).
 
     More arrivals are more prefills to wait for and more sequences beside one's own, so the two deviations are added.
     Who waits for a prefill stays longer and meets more of them: σ / (1 − load).
     Source: variance of a delay busy period, Conway, Maxwell and Miller (1967), Theory of Scheduling.
     """
-    prefills = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, tpot)
-    return (prefills + slower) / (1 - flow.rate_per_s * flow.prefill)
+    prefills = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, tpot, output)
+    return (prefills + slower) / (1 - flow.rate_per_s * flow.prefill)[:, None]
 
 
 def longest_step(replica: ReplicaModel, step: Floats, prefill: Floats) -> Floats:
@@ -250,12 +301,13 @@ def longest_step(replica: ReplicaModel, step: Floats, prefill: Floats) -> Floats
     return longest
 
 
-def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats) -> Floats:
-    """Standard deviation of a request's TPOT, (n,): how many prefills it met is a count that varies with arrivals.
+def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats, output: Floats) -> Floats:
+    """Standard deviation of the TPOT of answers of so many tokens, (n, K), where its mean is `tpot`, (n, K).
+
+    How many prefills one met is a count that varies with arrivals.
 
     σ = P √(rate · life · (ca² + cs²)) / output, with life = output · tpot. Poisson counts have ca² = 1.
     Source: variance of a random sum; over a life of many gaps that of a renewal count, Cox (1962).
     """
-    demand = replica.demand
-    uneven = demand.arrivals.of_replica(rate_per_s) + replica.prefill_variation
-    return prefill * np.sqrt(rate_per_s * tpot) * np.sqrt(uneven) / np.sqrt(demand.typical_output)
+    uneven = replica.demand.arrivals.of_replica(rate_per_s) + replica.prefill_variation
+    return (prefill * np.sqrt(rate_per_s * uneven))[:, None] * np.sqrt(tpot / output)

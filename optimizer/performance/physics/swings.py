@@ -1,4 +1,4 @@
-"""How far the number of running sequences swings around its mean, and what that adds to the mean itself."""
+"""How far the number of running sequences swings around its mean, and what arrivals add to the mean itself."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.performance.physics.prompts_behind import PromptsBehind
 from optimizer.performance.physics.row_arrays import RowArrays
 
 _MOST: Final = 0.75
@@ -22,11 +23,15 @@ class Swings(RowArrays):
         more: By so many they are more on average than at even times.
         peakedness: Their variance over their mean.
         slower_s: What a step takes longer with one of them more.
+        behind: Prompts that stand behind a request's own.
+        for_each: So many sequences more run for each prompt behind every one.
     """
 
     more: Floats
     peakedness: Floats
     slower_s: Floats
+    behind: Floats
+    for_each: Floats
 
 
 def swings(
@@ -37,6 +42,7 @@ def swings(
     slower_s: Floats,
     squared_variation: Floats,
     of_arrivals: Floats,
+    behind: PromptsBehind,
 ) -> Swings:
     """Swings where requests arrive by themselves, (n,).
 
@@ -44,7 +50,8 @@ def swings(
     that came in the last so many seconds of *that* time, which passes more slowly the more prompts came: with u = rate
     · prompt their count has the variance over the mean z = (ca² + u² cs²) / (1 − u)². And one more makes the steps
     longer, so that all stay longer: g = rate · output · s'(b) / (1 − u) more follow from each. A request meets z − 1
-    more than the mean, which is therefore higher by g (z − 1) / (1 − g), and the peakedness is z / (1 − g).
+    more than the mean, which is therefore higher by g (z − 1) / (1 − g), and the peakedness is z / (1 − g). Where each
+    takes d seconds longer for each of B prompts behind it, rate · d B / (1 − g) more run.
     Source: counts over an inverse random time, Whitt (2002), Stochastic-process limits, chapter 13; simulated replicas
     swing as far (decision 0070).
 
@@ -55,15 +62,17 @@ def swings(
         slower_s: What a step takes longer with a sequence more, s'(b).
         squared_variation: Of the time that prompts take, cs².
         of_arrivals: Of the gaps between requests, ca².
+        behind: What stands behind a request's own prompt.
     """
     busy = np.minimum(rate_per_s * prompt, 1 - _LEAST_FREE)
     uneven = (of_arrivals + busy**2 * squared_variation) / (1 - busy) ** 2
     follow = np.minimum(rate_per_s * output * slower_s / (1 - busy), _MOST)
-    more: Floats = follow * np.maximum(uneven - 1, 0.0) / (1 - follow)
-    return Swings(more, uneven / (1 - follow), slower_s)
+    for_each = rate_per_s * behind.each_s / (1 - follow)
+    more: Floats = follow * np.maximum(uneven - 1, 0.0) / (1 - follow) + for_each * behind.number
+    return Swings(more, uneven / (1 - follow), slower_s, behind.number, for_each)
 
 
 def none_of(running: Floats) -> Swings:
     """Those of a number, (n,), that stays as it is."""
     nothing = np.zeros_like(running)
-    return Swings(nothing, nothing, nothing)
+    return Swings(nothing, nothing, nothing, nothing, nothing)

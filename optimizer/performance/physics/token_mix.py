@@ -29,6 +29,11 @@ class TokenMix(RowArrays):
         """Whether requests of a class differ in length."""
         return self.first_kind is not None
 
+    @property
+    def unlike(self) -> bool:
+        """Whether any two requests differ in length."""
+        return bool(self.share.shape[1] > 1)
+
     def mean(self, values: Floats) -> Floats:
         """(n,) what the mean request has of something that differs by kind, (n, P)."""
         mean: Floats = np.sum(self.share * values, axis=1)
@@ -44,11 +49,18 @@ class TokenMix(RowArrays):
         """Tokens to compute of the mean prompt, (n,)."""
         return self.mean(self.new_tokens)
 
+    def by_class(self, of_kind: Floats) -> Floats:
+        """(n, K) mean over the requests of each class of something that differs by kind, (n, P)."""
+        if self.first_kind is None:
+            return of_kind
+        of_class: Floats = np.add.reduceat(self.share * of_kind, self.first_kind, axis=1)
+        return of_class / np.add.reduceat(self.share, self.first_kind, axis=1)
+
     @cached_property
     def typical_output(self) -> Floats:
-        """Output tokens whose inverse is the mean inverse over the requests where these differ, (n,): what short
-        answers make of a variance by token."""
-        return 1 / self.mean(1 / self.output_tokens) if self.varies else self.mean_output
+        """Output tokens whose inverse is the mean inverse over the requests of a class, (n, K): what short answers make
+        of something that each takes once."""
+        return 1 / self.by_class(1 / self.output_tokens)
 
     @property
     def in_flight(self) -> Floats:
