@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from optimizer.inputs.importing.hf_config.family import ModelFamily
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 
 MixerKind = Literal["full", "window", "state", "none"]

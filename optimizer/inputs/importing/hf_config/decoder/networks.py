@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from optimizer.inputs.importing.hf_config.family import ModelFamily
-from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork, FeedForward
-from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.kinds import (
+from optimizer.inputs.importing.hf_config.decoder.kinds import (
     CHOSEN_EXPERTS,
     EXPERTS,
     FeedForwardKind,
     has_experts,
     sharing_layers,
 )
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
+from optimizer.inputs.importing.hf_config.fields import Fields
+from optimizer.inputs.importing.hf_config.layers.feed_forward import DenseNetwork, ExpertNetwork, FeedForward
 
 SHARED_EXPERTS: Final = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
 DENSE_WIDTHS: Final = ("dense_intermediate_size", "intermediate_size_mlp", "intermediate_size")

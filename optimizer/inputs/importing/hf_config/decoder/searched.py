@@ -1,10 +1,10 @@
 """Stacks found by architecture search (Nemotron-NAS, DeciLM): each block states its own heads and width."""
 
-from optimizer.inputs.importing.hf_config.attention import GroupedAttention
-from optimizer.inputs.importing.hf_config.family import ModelFamily
-from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.layers import Decoder, Layer
+from optimizer.inputs.importing.hf_config.layers.attention import GroupedAttention
+from optimizer.inputs.importing.hf_config.layers.feed_forward import DenseNetwork
+from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Layer
 
 
 def read_searched(fields: Fields, family: ModelFamily) -> Decoder:

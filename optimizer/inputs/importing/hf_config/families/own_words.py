@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from optimizer.inputs.importing.hf_config.family import ModelFamily
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 
 GPT_2_WORDS: Final[Mapping[str, str]] = {
     "hidden_size": "n_embd",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from optimizer.inputs.importing.hf_config.layers import BYTES_PER_16_BIT, Kept, Mixer
+from optimizer.inputs.importing.hf_config.layers.stack import BYTES_PER_16_BIT, Kept, Mixer
 
 Gate = Literal["none", "per head", "per element"]
 QkNorm = Literal["none", "head", "width"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Protocol
 
-from optimizer.inputs.importing.hf_config.feed_forward import ExpertNetwork, FeedForward
+from optimizer.inputs.importing.hf_config.layers.feed_forward import ExpertNetwork, FeedForward
 
 BYTES_PER_16_BIT = 2
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from optimizer.inputs.importing.hf_config.family import ModelFamily
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 
 FALCON: Final = "falcon"

@@ -2,7 +2,10 @@
 
 from typing import Final
 
-from optimizer.inputs.importing.hf_config.attention import (
+from optimizer.inputs.importing.hf_config.decoder.kinds import MixerKind, sharing_layers, window_field
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
+from optimizer.inputs.importing.hf_config.fields import Fields
+from optimizer.inputs.importing.hf_config.layers.attention import (
     CompressedAttention,
     Gate,
     GroupedAttention,
@@ -10,11 +13,7 @@ from optimizer.inputs.importing.hf_config.attention import (
     LatentAttention,
     SideBySide,
 )
-from optimizer.inputs.importing.hf_config.family import ModelFamily
-from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.kinds import MixerKind, sharing_layers, window_field
-from optimizer.inputs.importing.hf_config.layers import Mixer
-from optimizer.inputs.importing.hf_config.recurrent import (
+from optimizer.inputs.importing.hf_config.layers.recurrent import (
     STATE_BYTES,
     GatedDeltaNet,
     KimiDeltaAttention,
@@ -23,6 +22,7 @@ from optimizer.inputs.importing.hf_config.recurrent import (
     Mamba2,
     ShortConvolution,
 )
+from optimizer.inputs.importing.hf_config.layers.stack import Mixer
 
 COMPRESSION = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 """Tokens behind one compressed key, by the names of DeepSeek-V4's layers."""
@@ -96,7 +96,7 @@ def _grouped_dims(fields: Fields, family: ModelFamily, at: int, *, windowed: boo
     left_out = 1 if fields.flag("multi_query", missing=False) else left_out
     kv_heads = fields.count("num_key_value_heads", "num_attention_groups", missing=left_out)
     head_dim = fields.count(
-        "head_dim", "attention_head_dim", missing=hidden // heads if family.head_dim_may_be_left_out else None
+        "head_dim", "attention_head_dim", missing=None if family.head_dim_required else hidden // heads
     )
     stated_value_dim = fields.count("v_head_dim", least=0, missing=0)
     value_dim = stated_value_dim or head_dim

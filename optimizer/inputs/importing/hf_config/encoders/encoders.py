@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.hf_config.audio import audio_params
+from optimizer.inputs.importing.hf_config.encoders.audio import audio_params
+from optimizer.inputs.importing.hf_config.encoders.vision import vision_params
 from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.vision import vision_params
 
 LARGEST: Final[Mapping[str, float]] = {
     **{"vision_config": 6e9, "audio_config": 0.8e9, "encoder_config": 0.8e9, "high_res_vision_config": 0.4e9},

@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from optimizer.inputs.importing.hf_config.attention import (
+from optimizer.inputs.importing.hf_config.decoder.kinds import window_field
+from optimizer.inputs.importing.hf_config.decoder.mixers import COMPRESSION
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
+from optimizer.inputs.importing.hf_config.fields import Fields
+from optimizer.inputs.importing.hf_config.layers.attention import (
     CompressedAttention,
     GroupedAttention,
     LatentAttention,
     SideBySide,
 )
-from optimizer.inputs.importing.hf_config.family import ModelFamily
-from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.kinds import window_field
-from optimizer.inputs.importing.hf_config.layers import Decoder, Kept
-from optimizer.inputs.importing.hf_config.mixers import COMPRESSION
+from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Kept
 
 HYBRIDS: Final = {
     "gated delta": "hybrid-gated-deltanet",

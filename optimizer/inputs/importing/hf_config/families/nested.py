@@ -19,13 +19,3 @@ NESTED_DEFAULTS: Final[Mapping[str, Mapping[str, int | None]]] = {
     }.items()
 }
 """By `model_type`. Source: the configuration classes of Hugging Face transformers 5.24.0."""
-VISION_SHAPE: Final = ("hidden_size", "intermediate_size", "num_hidden_layers", "patch_size")
-NESTED_VISION_DEFAULTS: Final[Mapping[str, Mapping[str, int]]] = {
-    kind: dict(zip(VISION_SHAPE, shape, strict=True))
-    for kind, shape in {
-        "clip_vision_model": (768, 3072, 12, 32),
-        "pixtral": (1024, 4096, 24, 16),
-        "siglip_vision_model": (768, 3072, 12, 16),
-    }.items()
-}
-"""The same of encoders of images."""

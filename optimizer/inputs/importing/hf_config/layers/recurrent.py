@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from optimizer.inputs.importing.hf_config.layers import BYTES_PER_16_BIT, Kept
+from optimizer.inputs.importing.hf_config.layers.stack import BYTES_PER_16_BIT, Kept
 
 STATE_BYTES: Final = 4
 """Recurrent states are summed up in 32 bits. Source: the default of vLLM 0.33 for all of these."""

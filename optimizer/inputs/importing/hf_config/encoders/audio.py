@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from optimizer.inputs.importing.hf_config.numbers import Numbers
+from optimizer.inputs.importing.hf_config.encoders.numbers import Numbers
 
 WHISPER_KERNEL: Final = 3
 """Of the two convolutions that lead into an encoder of Whisper's form."""

@@ -1,13 +1,22 @@
 """A decoder built from a configuration, layer by layer."""
 
-from optimizer.inputs.importing.hf_config.attention import GroupedAttention
-from optimizer.inputs.importing.hf_config.family import ModelFamily
+from typing import NamedTuple
+
+from optimizer.inputs.importing.hf_config.decoder.kinds import Kind, layer_kinds, prediction_head_kinds
+from optimizer.inputs.importing.hf_config.decoder.mixers import read_mixer
+from optimizer.inputs.importing.hf_config.decoder.networks import read_network
+from optimizer.inputs.importing.hf_config.decoder.searched import read_searched
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.kinds import Kind, layer_kinds, prediction_head_kinds
-from optimizer.inputs.importing.hf_config.layers import Decoder, Layer
-from optimizer.inputs.importing.hf_config.mixers import read_mixer
-from optimizer.inputs.importing.hf_config.networks import read_network
-from optimizer.inputs.importing.hf_config.searched import read_searched
+from optimizer.inputs.importing.hf_config.layers.attention import GroupedAttention
+from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Layer
+
+
+class _NGrams(NamedTuple):
+    """Parameters of embeddings of the tokens before, and of what brings these to the hidden width."""
+
+    tables: int
+    joining: int
 
 
 def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
@@ -18,35 +27,41 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
     heads = prediction_head_kinds(fields, family, kinds)
     crossing = _crossing_layers(fields, family)
     layers = [_layer(fields, family, kind, at) for at, kind in enumerate([*kinds, *heads])]
-    per_layer_inputs = _per_layer_inputs(fields, len(kinds))
-    hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)
+    body, hidden = layers[: len(kinds)], fields.count("hidden_size")
     if fields.count("word_embed_proj_dim", missing=hidden) != hidden:
         fields.refuse("word_embed_proj_dim", f"an embedding narrower than {hidden} is not understood")
-    positions = 0
-    if family.absolute_positions is not None:
-        positions = fields.count("max_position_embeddings") + family.absolute_positions
-    head_bias = bool(family.head_bias_field) and fields.flag(family.head_bias_field, missing=False)
-    rows, joining = _ngrams(fields, hidden)
+    ngrams = _ngrams(fields, hidden)
+    crossed = sum(_crossing_params(layer, hidden) for at, layer in enumerate(body) if at in crossing)
     return Decoder(
         hidden=hidden,
         vocab=fields.count("vocab_size"),
         tied_embeddings=fields.flag("tie_word_embeddings", missing=family.tied_embeddings),
-        layers=tuple(layer for at, layer in enumerate(layers[: len(kinds)]) if at not in crossing),
+        layers=tuple(layer for at, layer in enumerate(body) if at not in crossing),
         prediction_heads=tuple(layers[len(kinds) :]),
-        # the bias of the last norm; that of the head; all residual streams into one; the hidden state into every
-        # layer's own input; copies of the hidden state from one and back into one; n-grams into the hidden state
-        other_params=hidden * family.norm_bias
-        + fields.count("vocab_size") * head_bias
-        + streams * (streams * hidden + 1)
-        + bool(streams)
-        + hidden * per_layer_inputs
-        + 2 * (_copies(fields) - 1) * hidden * hidden
-        + joining,
-        lookup_params=fields.count("vocab_size_per_layer_input", missing=0) * per_layer_inputs
-        + positions * hidden
-        + rows
-        + sum(_crossing_params(layers[at], hidden) for at in sorted(crossing) if at < len(kinds)),
+        other_params=_outside_layers(fields, family, len(kinds)) + ngrams.joining,
+        lookup_params=_further_embeddings(fields, family, len(kinds)) + ngrams.tables + crossed,
     )
+
+
+def _outside_layers(fields: Fields, family: ModelFamily, layers: int) -> int:
+    """Parameters that no layer has, beside embedding, head and the last norm's scale."""
+    hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)
+    norm_bias = hidden if family.norm_bias else 0
+    biased = bool(family.head_bias_field) and fields.flag(family.head_bias_field, missing=False)
+    head_bias = fields.count("vocab_size") if biased else 0
+    # all residual streams into one; the hidden state into every layer's own input; copies of it from one and back
+    streams_into_one = streams * (streams * hidden + 1) + 1 if streams else 0
+    own_inputs = hidden * _per_layer_inputs(fields, layers)
+    copying = 2 * (_copies(fields) - 1) * hidden * hidden
+    return norm_bias + head_bias + streams_into_one + own_inputs + copying
+
+
+def _further_embeddings(fields: Fields, family: ModelFamily, layers: int) -> int:
+    """Parameters of tables beside the embedding, one row of which a token takes: of layers' inputs, of positions."""
+    learned = family.absolute_positions
+    positions = 0 if learned is None else fields.count("max_position_embeddings") + learned
+    own_inputs = fields.count("vocab_size_per_layer_input", missing=0) * _per_layer_inputs(fields, layers)
+    return own_inputs + positions * fields.count("hidden_size")
 
 
 def _crossing_layers(fields: Fields, family: ModelFamily) -> frozenset[int]:
@@ -69,18 +84,16 @@ def _crossing_params(layer: Layer, hidden: int) -> int:
     return layer.params(hidden) + 2 + (2 * attention.head_dim if isinstance(attention, GroupedAttention) else 0)
 
 
-def _ngrams(fields: Fields, hidden: int) -> tuple[int, int]:
-    """Parameters of embeddings of the tokens before, and of what brings these to the hidden width.
-
-    For each of n − 1 lengths k tables, that share the hidden width; of prime-like sizes beyond a multiple of the
-    vocabulary. Source: `LongcatFlashNgramForCausalLM` of vLLM 0.33.
+def _ngrams(fields: Fields, hidden: int) -> _NGrams:
+    """Embeddings of the tokens before. For each of n − 1 lengths k tables, that share the hidden width; of prime-like
+    sizes beyond a multiple of the vocabulary. Source: `LongcatFlashNgramForCausalLM` of vLLM 0.33.
     """
     ratio = fields.count("ngram_vocab_size_ratio", missing=0)
     if not ratio:
-        return 0, 0
+        return _NGrams(0, 0)
     tables = fields.count("emb_split_num") * (fields.count("emb_neighbor_num", least=2) - 1)
     rows = tables * ratio * fields.count("vocab_size") + tables * tables
-    return rows * (hidden // tables), hidden // tables * tables * hidden
+    return _NGrams(tables=rows * (hidden // tables), joining=hidden // tables * tables * hidden)
 
 
 def _copies(fields: Fields) -> int:
@@ -94,6 +107,7 @@ def _per_layer_inputs(fields: Fields, layers: int) -> int:
 
 
 def _layer(whole: Fields, family: ModelFamily, kind: Kind, at: int) -> Layer:
+    """Layer `at`, of which `per_layer_config` may say something of its own."""
     mixer, feed_forward = kind
     fields = whole.of_layer(at)
     hidden, streams = fields.count("hidden_size"), fields.count("hc_mult", missing=0)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from optimizer.inputs.importing.hf_config.nested import NESTED_VISION_DEFAULTS
-from optimizer.inputs.importing.hf_config.numbers import Numbers
+from optimizer.inputs.importing.hf_config.encoders.numbers import Numbers
 
 PATCH_CHANNELS: Final = 3
 GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_omni", "qwen2_5_vl")
@@ -17,11 +16,20 @@ MERGED_LAST: Final = "glm4v"
 """Beginning of those whose networks are as wide as the output, and whose merger is a network of the stated width."""
 BIASED: Final = ("qwen2_5_omni", "qwen2_5_vl")
 """Of those that have biases all the same, and a projector of two layers."""
-
-
 OF_ONE_SIZE: Final = {"mobilenetv5_300m_enc": 294_126_912, "inkling_vision": 65_000_000}
 """Parameters of encoders whose layers the configuration does not describe, by name. Source: timm 1.0.31; at most, a
 stack of up to six projections of patches of 40 × 40 × 2 pixels as transformers 5.24.0 plans it."""
+SHAPE: Final = ("hidden_size", "intermediate_size", "num_hidden_layers", "patch_size")
+LEFT_OUT: Final[Mapping[str, Mapping[str, int]]] = {
+    kind: dict(zip(SHAPE, shape, strict=True))
+    for kind, shape in {
+        "clip_vision_model": (768, 3072, 12, 32),
+        "pixtral": (1024, 4096, 24, 16),
+        "siglip_vision_model": (768, 3072, 12, 16),
+    }.items()
+}
+"""What an encoder's part leaves out, by its `model_type`: transformers writes only what differs from its class. Source:
+the configuration classes of Hugging Face transformers 5.24.0."""
 
 
 def vision_params(whole: Mapping[str, Any], text_width: int) -> int:
@@ -72,7 +80,7 @@ class _Encoder:
     @classmethod
     def of(cls, whole: Mapping[str, Any], vision: Mapping[str, Any], text_width: int) -> "_Encoder":
         """As a configuration has it, or as its kind is built where it says nothing."""
-        number = Numbers({**NESTED_VISION_DEFAULTS.get(str(vision.get("model_type")), {}), **vision})
+        number = Numbers({**LEFT_OUT.get(str(vision.get("model_type")), {}), **vision})
         width = number(OWN_WIDTH, "hidden_size", "vt_hidden_size", "width")
         # several layers' outputs side by side
         outputs = max(1, number("vision_output_dim") // width) if width and number("num_global_layers") else 1

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optimizer.inputs.importing.hf_config.attention import Gate, QkNorm
+from optimizer.inputs.importing.hf_config.layers.attention import Gate, QkNorm
 
 Attention = Literal["grouped", "latent", "compressed"]
 Bias = Literal["none", "qkv", "qkv as stated", "as stated", "all"]
@@ -48,7 +48,7 @@ class ModelFamily:
         crossed: Whether some layers attend to images alone: text passes them over.
         tied_embeddings: Where `tie_word_embeddings` is not stated.
         kv_heads_may_be_left_out: Whether no `num_key_value_heads` means one per attention head.
-        head_dim_may_be_left_out: Whether no `head_dim` means that the heads divide the hidden state.
+        head_dim_required: Whether `head_dim` has to be stated; where not, the heads divide the hidden state.
         defaults: Fields that published configurations leave out, as the modelling code has them.
         renamed: What else a configuration of this family calls a field; a dot leads into a group.
         absolute_positions: Rows of a table of learned positions beside those of the context; None without a table.
@@ -90,7 +90,7 @@ class ModelFamily:
     crossed: bool = False
     tied_embeddings: bool = False
     kv_heads_may_be_left_out: bool = False
-    head_dim_may_be_left_out: bool = True
+    head_dim_required: bool = False
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     absolute_positions: int | None = None

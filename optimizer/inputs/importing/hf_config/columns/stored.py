@@ -4,18 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from optimizer.inputs.importing.hf_config.family import ModelFamily
-from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
-from optimizer.inputs.importing.hf_config.layers import Decoder
-from optimizer.inputs.importing.hf_config.storage import (
-    BESIDE_DENSE,
-    DIGITS_OF_BITS,
-    MODULES,
-    Part,
-    WeightFormat,
-    read_storage,
-)
+from optimizer.inputs.importing.hf_config.layers.feed_forward import DenseNetwork, ExpertNetwork
+from optimizer.inputs.importing.hf_config.layers.stack import Decoder
+from optimizer.inputs.importing.hf_config.storage.formats import DIGITS_OF_BITS, WeightFormat
+from optimizer.inputs.importing.hf_config.storage.parts import BESIDE_DENSE, MODULES, Part, read_storage
 
 SIXTEEN: Final = ("bf16", "fp16")
 
