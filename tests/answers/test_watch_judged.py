@@ -17,7 +17,7 @@ from optimizer.answers.running.watch.planned import PlannedReplica, planned_repl
 from optimizer.answers.running.watch.scrapes import Observed
 from optimizer.answers.running.watch.types import WatchedFigure
 from optimizer.answers.running.watch.window import Window
-from optimizer.inputs.catalog.deploying import Quantity
+from optimizer.inputs.catalog.entries.deploying import Quantity
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.simulation.sample_sizes import proves_at_least
 from optimizer.plan.benchmark.promises import PromisedLimit

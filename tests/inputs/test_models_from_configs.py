@@ -9,8 +9,8 @@ import pytest
 from support.command import Command
 
 from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.hf_config.decoder.decoder import read_decoder
 from optimizer.inputs.importing.hf_config.encoders.vision import vision_params

@@ -11,7 +11,7 @@ import pytest
 
 from optimizer.answers.catalog.models import released_gb
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.hf_config.families.also_called import ALSO_CALLED
 from optimizer.inputs.importing.hf_config.families.known import FAMILIES

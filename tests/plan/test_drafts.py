@@ -19,7 +19,7 @@ from optimizer import as_json, optimize
 from optimizer.answers.running.benchmark import benchmark
 from optimizer.answers.running.export.export import export, export_plan
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.engines import Draft
+from optimizer.inputs.catalog.entries.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.policy import InForce

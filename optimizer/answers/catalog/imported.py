@@ -8,11 +8,11 @@ from typing import Final
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.entries.sources import Source
+from optimizer.inputs.catalog.entries.terms import Seller
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.loading import CatalogDate
 from optimizer.inputs.catalog.records import Catalogs, Offer, ServerlessPrice
-from optimizer.inputs.catalog.sources import Source
-from optimizer.inputs.catalog.terms import Seller
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from optimizer.answers.catalog.imported import (
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import figure
 from optimizer.base.signs import look, mixed_scripts, unseen
+from optimizer.inputs.catalog.entries.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
+from optimizer.inputs.catalog.entries.terms import Seller
 from optimizer.inputs.catalog.kinds import ProviderKind
-from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.catalog.terms import Seller
 from optimizer.inputs.importing.api_prices import API_FORMATS
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list

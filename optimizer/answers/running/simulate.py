@@ -10,8 +10,8 @@ from optimizer.base.arguments import check_within
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly
 from optimizer.base.files import read_json
+from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.demand import DAYS_PER_WEEK, RequestLengths
 from optimizer.inputs.scenario.profile_lengths import lengths_of_profile
 from optimizer.inputs.scenario.scenario import Scenario, Workload

@@ -8,9 +8,9 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.engines import Engine
+from optimizer.inputs.catalog.entries.engines import Engine
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.kinds import Link
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from optimizer.answers.running.export.record import CannotCarry, Checkpoint
 from optimizer.base.figures import exactly
-from optimizer.inputs.catalog.deploying import DeployFacts, EngineFlag, Setting
+from optimizer.inputs.catalog.entries.deploying import DeployFacts, EngineFlag, Setting
 from optimizer.plan.record.fleet import Deployment
 
 PORT: Final = 8000

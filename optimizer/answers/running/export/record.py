@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from optimizer.answers.bill import BillLine
-from optimizer.inputs.catalog.deploying import Setting
+from optimizer.inputs.catalog.entries.deploying import Setting
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.inputs.scenario.policy import Router
 

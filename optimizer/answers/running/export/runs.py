@@ -19,7 +19,7 @@ from optimizer.answers.running.export.record import (
     Run,
     ServerSetup,
 )
-from optimizer.inputs.catalog.deploying import Setting
+from optimizer.inputs.catalog.entries.deploying import Setting
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.policy import DEALING, Router

@@ -19,7 +19,7 @@ from optimizer.answers.running.watch.types import WatchedFigure, WatchedQuantity
 from optimizer.answers.running.watch.window import Histogram, Window
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.catalog.deploying import Quantity
+from optimizer.inputs.catalog.entries.deploying import Quantity
 from optimizer.performance.simulation.sample_sizes import proves_at_least, proves_below
 from optimizer.plan.benchmark.promises import MEAN, PromisedLimit
 from optimizer.plan.benchmark.runs import SURE

@@ -13,7 +13,7 @@ from optimizer.answers.running.watch.window import Window
 from optimizer.base.arguments import check_within
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
-from optimizer.inputs.catalog.deploying import Quantity
+from optimizer.inputs.catalog.entries.deploying import Quantity
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.benchmark.runs import SURE

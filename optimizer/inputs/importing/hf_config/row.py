@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.importing.hf_config.columns.cache import cache_columns
 from optimizer.inputs.importing.hf_config.columns.counted import counted_columns, shape_columns
 from optimizer.inputs.importing.hf_config.columns.stored import stored_columns

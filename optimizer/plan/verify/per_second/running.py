@@ -16,7 +16,7 @@ import numpy as np
 
 from optimizer.base.once_of import OnceOf
 from optimizer.base.units import BYTES_PER_GB
-from optimizer.inputs.catalog.per_second import PerSecondPrice
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.candidates.lengths import lengths_of

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from optimizer.answers.running.export.record import Run
 from optimizer.answers.running.export.targets import common
-from optimizer.inputs.catalog.deploying import DeployFacts
+from optimizer.inputs.catalog.entries.deploying import DeployFacts
 
 ACCELERATOR_WITH_RATE: Final = re.compile(r"^[A-Z0-9]+(?::[0-9]+)?$")
 """What SkyPilot 0.14 takes for a key of `target_qps_per_replica`: no A100-80GB."""

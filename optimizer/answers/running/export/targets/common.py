@@ -10,7 +10,7 @@ import yaml
 
 from optimizer.answers.running.export.record import CannotCarry, Run
 from optimizer.base.figures import figure
-from optimizer.inputs.catalog.deploying import DeployFacts
+from optimizer.inputs.catalog.entries.deploying import DeployFacts
 
 EXPERIMENTAL: Final = "EXPERIMENTAL: validated against no schema or parser; read it before you run it."
 HEALTH: Final = "/health"

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from optimizer.answers.running.export.record import Run
 from optimizer.answers.running.export.targets import common
-from optimizer.inputs.catalog.deploying import DeployFacts
+from optimizer.inputs.catalog.entries.deploying import DeployFacts
 from optimizer.inputs.scenario.policy import DEALING
 
 PROBE_S: Final = 10

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from optimizer.answers.running.export.record import CannotCarry, Run
 from optimizer.answers.running.export.targets import common
-from optimizer.inputs.catalog.deploying import DeployFacts
+from optimizer.inputs.catalog.entries.deploying import DeployFacts
 
 CACHE: Final = "/root/.cache/huggingface"
 

@@ -10,7 +10,7 @@ from optimizer.answers.running.export.targets.kubernetes import kubernetes
 from optimizer.answers.running.export.targets.others import compose, ray_serve
 from optimizer.answers.running.export.targets.scripts import script_of
 from optimizer.answers.running.export.targets.serving_platforms import dynamo, kserve, llmd
-from optimizer.inputs.catalog.deploying import DeployFacts
+from optimizer.inputs.catalog.entries.deploying import DeployFacts
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from optimizer.answers.running.export.record import CannotCarry, Run
 from optimizer.answers.running.export.targets.common import document, header
-from optimizer.inputs.catalog.deploying import DeployFacts
+from optimizer.inputs.catalog.entries.deploying import DeployFacts
 
 NAMES: Final = {"vllm": "vllm.sh", "sglang": "sglang.sh", "tensorrt-llm": "trtllm.sh"}
 

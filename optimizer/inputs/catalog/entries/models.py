@@ -6,8 +6,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
+from optimizer.inputs.catalog.entries.quantities import Count, NonNegative, Positive
 from optimizer.inputs.catalog.kinds import QuantizedPart
-from optimizer.inputs.catalog.quantities import Count, NonNegative, Positive
 
 
 class Model(Strict):

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from optimizer.base.model import Strict
 from optimizer.base.units import SECONDS_PER_HOUR
+from optimizer.inputs.catalog.entries.quantities import LEAST_USD_PER_HOUR, MOST_USD_PER_HOUR, GpuCount, NonNegative
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind
-from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_USD_PER_HOUR, GpuCount, NonNegative
 
 UsdPerSecond = Annotated[
     Decimal, Field(ge=LEAST_USD_PER_HOUR / SECONDS_PER_HOUR, le=MOST_USD_PER_HOUR / SECONDS_PER_HOUR)

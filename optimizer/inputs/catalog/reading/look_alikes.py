@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from optimizer.base.errors import Finding
 from optimizer.base.signs import look, mixed_scripts, unseen
-from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow
+from optimizer.inputs.catalog.reading.csv_tables import AllRows, CsvTable, LocatedRow
 
 SHARED_NAMES: Final = (("provider",), ("provider", "region"))
 """What several tables call by the same name, whichever row declares it."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Hashable
 
-from optimizer.inputs.catalog.csv_tables import AllRows
-from optimizer.inputs.catalog.sources import PricePlace
-from optimizer.inputs.catalog.terms import Terms
+from optimizer.inputs.catalog.entries.sources import PricePlace
+from optimizer.inputs.catalog.entries.terms import Terms
+from optimizer.inputs.catalog.reading.csv_tables import AllRows
 
 
 def price_places(rows: AllRows, laid_over: AllRows, terms: Terms) -> dict[str, PricePlace]:

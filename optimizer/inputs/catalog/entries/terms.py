@@ -11,9 +11,9 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import DAYS_PER_YEAR, HOURS_PER_MONTH
+from optimizer.inputs.catalog.entries.quantities import MOST_DISCOUNT_PERCENT, Count, GpuCount, Usd
+from optimizer.inputs.catalog.entries.risk_spread import RiskSpread
 from optimizer.inputs.catalog.kinds import OWNED, Link, OfferTerm, ProviderKind, SellerKind, Told
-from optimizer.inputs.catalog.quantities import MOST_DISCOUNT_PERCENT, Count, GpuCount, Usd
-from optimizer.inputs.catalog.risk_spread import RiskSpread
 
 Code = Annotated[str, Field(pattern=r"^([a-z]{2})?$")]
 Pattern = Annotated[str, Field(min_length=1)]

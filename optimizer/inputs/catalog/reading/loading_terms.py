@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 
 from optimizer.base.errors import Finding, did_you_mean
 from optimizer.base.units import HOURS_PER_MONTH, WATTS_PER_KILOWATT
-from optimizer.inputs.catalog.csv_tables import AllRows, LocatedRow
+from optimizer.inputs.catalog.entries.quantities import LEAST_USD_PER_HOUR, MOST_USD_PER_HOUR
+from optimizer.inputs.catalog.entries.terms import AppliedDiscount, Discount, OfferPattern, Owned, Terms
 from optimizer.inputs.catalog.kinds import OWNED
-from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_USD_PER_HOUR
+from optimizer.inputs.catalog.reading.csv_tables import AllRows, LocatedRow
 from optimizer.inputs.catalog.records import Gpu, Offer
-from optimizer.inputs.catalog.terms import AppliedDiscount, Discount, OfferPattern, Owned, Terms
 
 Pattern = TypeVar("Pattern", bound=OfferPattern)
 
