@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog import engines as engine_rows
 from optimizer.inputs.catalog import records as catalog
-from optimizer.inputs.catalog import terms as own
+from optimizer.inputs.catalog.entries import engines as engine_rows
+from optimizer.inputs.catalog.entries import terms as own
 from optimizer.inputs.catalog.entries.deploying import DeployFacts, DeployName, EngineFlag, EngineMetric
 from optimizer.inputs.catalog.entries.lengths import LengthProfile, ThinkingLength
 from optimizer.inputs.catalog.entries.models import Model, ModelAlias
