@@ -15,10 +15,10 @@ from optimizer.answers.many.portfolio.telling import PlannedAlone, report, witho
 from optimizer.answers.many.portfolio.types import PortfolioFiles, PortfolioInputs, PortfolioReport, ServiceAlone
 from optimizer.answers.many.portfolio.ways_out import conflict_of, ways_out
 from optimizer.answers.many.portfolio.whole import NO_GAP, proven_together
+from optimizer.answers.withheld import confirmed
 from optimizer.base.arguments import check_within
 from optimizer.base.arrays import Ints
 from optimizer.base.clock import Clock
-from optimizer.base.errors import VerificationFailed
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK
@@ -190,12 +190,9 @@ def _verified(told: PlannedAlone, search: Search, best: ChosenPlans, desk: Desk,
     names = [file.scenario.name for file in told.files.files]
     fleets = {name: each.fleet for name, each in zip(names, taken, strict=True)}
     paid = dict(zip(names, pays, strict=True))
-    verification = verify_portfolio(
-        PortfolioClaim(told.files.portfolio, told.catalogs, fleets, signed, total, pays_usd=paid)
-    )
-    if not verification.passed:
-        wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
-        raise VerificationFailed(f"the portfolio {told.files.name} is withheld, it breaks what is shared: {wrong}")
+    claim = PortfolioClaim(told.files.portfolio, told.catalogs, fleets, signed, total, pays_usd=paid)
+    withheld = f"the portfolio {told.files.name} is withheld, it breaks what is shared"
+    verification = confirmed(verify_portfolio(claim), withheld)
     proven = search.bound_usd >= best.usd * (1 - NO_GAP)
     bound = total if proven else min(Decimal(repr(search.bound_usd)).quantize(CENT, ROUND_FLOOR), total)
     return report(told, search, taken, pays, signed, total=total, bound=bound, rule=rule, verification=verification)
