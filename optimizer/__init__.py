@@ -54,13 +54,14 @@ if TYPE_CHECKING:
     from optimizer.answers.planning.optimize import optimize
     from optimizer.answers.planning.page import Page, page
     from optimizer.answers.planning.why_not import WhyNot, why_not
+    from optimizer.answers.running.arrivals import arrivals_of
     from optimizer.answers.running.benchmark import BenchmarkPlan, benchmark
     from optimizer.answers.running.check.check import check
     from optimizer.answers.running.check.types import CheckReport
     from optimizer.answers.running.experiment import ExperimentReport, experiment
     from optimizer.answers.running.export.export import export_plan
     from optimizer.answers.running.export.record import Export
-    from optimizer.answers.running.simulate import arrivals_of, simulate
+    from optimizer.answers.running.simulate import simulate
     from optimizer.answers.running.watch.types import WatchReport
     from optimizer.answers.running.watch.watch import watch
     from optimizer.answers.verify import verify_plan

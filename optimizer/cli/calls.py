@@ -75,16 +75,16 @@ if TYPE_CHECKING:
     from optimizer.answers.planning.page import page as page
     from optimizer.answers.planning.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
     from optimizer.answers.planning.why_not import why_not as why_not
+    from optimizer.answers.running.arrivals import arrivals_of as arrivals_of
     from optimizer.answers.running.benchmark import benchmark as benchmark
     from optimizer.answers.running.check.check import check as check
     from optimizer.answers.running.experiment import EXPERIMENT_PHASES as EXPERIMENT_PHASES
     from optimizer.answers.running.experiment import experiment as experiment
     from optimizer.answers.running.export.export import export_plan as export_plan
-    from optimizer.answers.running.simulate import arrivals_of as arrivals_of
-    from optimizer.answers.running.simulate import is_plan as is_plan
-    from optimizer.answers.running.simulate import planned as planned
     from optimizer.answers.running.simulate import simulate as simulate
     from optimizer.answers.running.watch.watch import watch as watch
+    from optimizer.answers.verify import is_plan as is_plan
+    from optimizer.answers.verify import plan_in as plan_in
     from optimizer.answers.verify import sound_plan as sound_plan
     from optimizer.answers.verify import verify_plan as verify_plan
     from optimizer.cli.progress import ProgressBar as ProgressBar

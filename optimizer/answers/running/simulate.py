@@ -1,21 +1,14 @@
 """`simulate`: what a plan's percentiles are when requests really arrive."""
 
-from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from optimizer.answers.verify import plan_in
 from optimizer.base.arguments import check_within
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.figures import exactly
-from optimizer.base.files import read_json
 from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.demand import DAYS_PER_WEEK, RequestLengths
+from optimizer.inputs.scenario.demand import RequestLengths
 from optimizer.inputs.scenario.profile_lengths import lengths_of_profile
 from optimizer.inputs.scenario.scenario import Scenario, Workload
-from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.performance.simulation.dealing import Dealing
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import Simulation
@@ -31,18 +24,6 @@ PARTS_OF_TIME: Final = 12
 """In which it is told what requests met."""
 PARTS_OF_DAY: Final = 24
 """The same of a week."""
-GAMMA: Final = "gamma:"
-RAMP: Final = "ramp:"
-TOGETHER: Final = "together:"
-WEEK: Final = "week"
-FORMS: Final = (
-    "poisson, gamma:CV2 with CV2 the squared variation of the gaps, ramp:FROM-TO in multiples of the plan's rate, "
-    "together:SECONDS for requests that come at once every so often, week or "
-    "week:DAYS for the scenario's own hours from Monday on, or trace"
-)
-MOST_CV2: Final = 1000.0
-MOST_RAMP: Final = 100.0
-MOST_SECONDS: Final = 86_400.0
 
 
 def simulate(
@@ -103,13 +84,7 @@ def simulate(
         lost_minutes=(lost_minutes, 0.1, 10_000),
         autoscale=(autoscale, 0.05, 1),
     )
-    if report.monthly_cost_usd is None:
-        problem = f"there is no plan to simulate: the outcome is {report.outcome}"
-        raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "simulate one that has deployments")])
-    if not report.deployments:
-        sold = ", ".join(f"{item.workload}: {item.api} at {item.provider}" for item in report.hosted)
-        problem = f"nothing of the plan can be simulated: {sold}"
-        raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
+    _check_plan(report)
     loss = _loss(
         report,
         catalogs.terms,
@@ -118,12 +93,8 @@ def simulate(
         lose_spot=lose_spot,
         lost_minutes=lost_minutes,
     )
-    if loss is not None and arrivals is not None and arrivals.days is not None:
-        problem = "replicas are lost in the busiest hours, not in a week"
-        raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "simulate one of the two")])
-    if autoscale is not None and (arrivals is None or arrivals.days is None):
-        problem = "the hours with most to do have always as many replicas"
-        raise InputError([Finding("--autoscale", 0, "", problem, "simulate days: --arrivals week or week:DAYS")])
+    days = None if arrivals is None else arrivals.days
+    _check_days(days, loss, autoscale)
     level = scenario.policy.confidence if confidence is None else confidence
     asked = scenario if lengths is None else _of_lengths(scenario, lengths, catalogs, arrivals)
     found = simulated(
@@ -133,11 +104,32 @@ def simulate(
         requests=requests,
         seeds=seeds,
         router=_dealing(by_chance, router, _knows_prompts(asked, arrivals)),
-        parts=PARTS_OF_TIME if arrivals is None or arrivals.days is None else PARTS_OF_DAY * arrivals.days,
+        parts=PARTS_OF_TIME if days is None else PARTS_OF_DAY * days,
         loss=loss,
         autoscale=autoscale,
     )
     return found.model_copy(update={"lengths": lengths})
+
+
+def _check_plan(report: PlanReport) -> None:
+    """Raises InputError: there is no plan to simulate, or no replicas in it."""
+    if report.monthly_cost_usd is None:
+        problem = f"there is no plan to simulate: the outcome is {report.outcome}"
+        raise InputError([Finding("plan", 0, "monthly_cost_usd", problem, "simulate one that has deployments")])
+    if not report.deployments:
+        sold = ", ".join(f"{item.workload}: {item.api} at {item.provider}" for item in report.hosted)
+        problem = f"nothing of the plan can be simulated: {sold}"
+        raise InputError([Finding("plan", 0, "deployments", problem, "simulate one that has deployments")])
+
+
+def _check_days(days: int | None, loss: SimulatedLoss | None, autoscale: float | None) -> None:
+    """Raises InputError: a loss over days, or a scaler without them."""
+    if loss is not None and days is not None:
+        problem = "replicas are lost in the busiest hours, not in a week"
+        raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "simulate one of the two")])
+    if autoscale is not None and days is None:
+        problem = "the hours with most to do have always as many replicas"
+        raise InputError([Finding("--autoscale", 0, "", problem, "simulate days: --arrivals week or week:DAYS")])
 
 
 def _knows_prompts(scenario: Scenario, arrivals: Arrivals | None) -> bool:
@@ -208,70 +200,3 @@ def _loss(
                 problem = "the plan has no spot instances"
             raise InputError([Finding(f"--lose-{loss.of}", 0, "", problem, "lose what the plan has")])
     return asked[0] if asked else None
-
-
-def is_plan(path: Path) -> bool:
-    """Whether a file holds a plan rather than a scenario."""
-    try:
-        content = read_json(path)
-    except InputError:
-        return False
-    return isinstance(content, dict) and "schema_version" in content
-
-
-def planned(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
-    """The plan in a file, with the scenario it was made for.
-
-    Raises:
-        InputError: the file holds no plan of this version, or one of other catalogs.
-    """
-    return plan_in(path, catalogs)
-
-
-def arrivals_of(text: str | None, trace: Path | None) -> Arrivals | None:
-    """How requests arrive, from a word for it.
-
-    Args:
-        text: `poisson`, `gamma:CV2` with CV2 the squared variation of the gaps, `ramp:FROM-TO` in multiples of the
-            rate, `together:SECONDS` for requests that come at once every so many, `week:DAYS` for the scenario's own
-            hours from Monday on, `week` for seven days of them, or `trace`.
-        trace: The file of a trace: a table of arrived_at_s, input_tokens, output_tokens, or lines of JSON with
-            timestamp, input_length, output_length, and the blocks of prompts as hash_ids.
-
-    Returns:
-        What `simulate` takes; None where neither is given, which leaves it to the scenario.
-
-    Raises:
-        InputError: another form, a variation out of range, or a trace without a file.
-    """
-    if text == "trace" or trace is not None:
-        if trace is None:
-            raise InputError([Finding("--arrivals", 0, "", "trace needs a file", "name it with --trace FILE")])
-        return Arrivals(recorded=requests_of_trace(trace))
-    if text is None:
-        return None
-    if text == "poisson":
-        return Arrivals()
-    if text.startswith(GAMMA):
-        return Arrivals(cv2=_number(text, text.removeprefix(GAMMA), MOST_CV2, "the squared variation"))
-    if text.startswith(TOGETHER):
-        return Arrivals(every_s=_number(text, text.removeprefix(TOGETHER), MOST_SECONDS, "the seconds between crowds"))
-    if text in (WEEK, *(f"{WEEK}:{days}" for days in range(1, DAYS_PER_WEEK + 1))):
-        return Arrivals(days=int(text.removeprefix(WEEK).removeprefix(":") or DAYS_PER_WEEK))
-    if text.startswith(RAMP):
-        first, _, last = text.removeprefix(RAMP).partition("-")
-        ends = (_number(text, each, MOST_RAMP, "each end of a ramp") for each in (first, last))
-        return Arrivals(ramp=(next(ends), next(ends)))
-    raise InputError([Finding("--arrivals", 0, "", f"'{text}' is no way to arrive", FORMS)])
-
-
-def _number(text: str, written: str, most: float, what: str) -> float:
-    """A number above 0 in a word for how requests arrive."""
-    try:
-        value = float(written)
-    except ValueError:
-        value = float("nan")
-    if not (np.isfinite(value) and 0 < value <= most):
-        problem = f"'{text}': {what} is a number above 0, at most {exactly(most)}"
-        raise InputError([Finding("--arrivals", 0, "", problem, FORMS)])
-    return value

@@ -21,7 +21,8 @@ from optimizer.answers.located import located
 from optimizer.answers.planning.frontier import Frontier, frontier, frontier_steps, sweep_of
 from optimizer.answers.planning.optimize import OPTIMIZE_PHASES, optimize
 from optimizer.answers.planning.why_not import WHY_NOT_PHASES, WhyNot, why_not
-from optimizer.answers.running.simulate import arrivals_of, simulate
+from optimizer.answers.running.arrivals import arrivals_of
+from optimizer.answers.running.simulate import simulate
 from optimizer.answers.verify import plan_of
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.progress import BestAndBound, Progress
