@@ -28,7 +28,7 @@ LARGEST_COUNTED_FLEET: Final = 16
 """The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
 to choose from."""
 OF_ANY_WORKLOAD: Final = 0
-"""Every workload meets the luck of its seed. With luck by its place in the scenario a plan held or not, and cost more
+"""Every workload meets the luck of its seed. Were it by place in the scenario, a plan would hold or not, and cost more
 or less, by the order in which workloads are written. Each is judged for itself, so they may have the same."""
 
 
