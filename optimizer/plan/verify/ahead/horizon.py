@@ -4,7 +4,7 @@ It shares nothing with the program over months, nor with how its decisions were 
 the prediction's word; that its replicas fit is checked.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from math import isclose
 from typing import TypeAlias
 
@@ -13,9 +13,9 @@ from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.lifecycle import GrowthBranch, Horizon
 from optimizer.inputs.scenario.scenario import Lifecycle, Scenario, Workload
 from optimizer.plan.record.horizon import HorizonCheck, HorizonReport, HorizonVerification, MonthAhead, Signed
+from optimizer.plan.verify.ahead.findings import Finding, checked
 from optimizer.plan.verify.ahead.months_ahead import Course, disk_usd_per_month
 
-Finding: TypeAlias = tuple[bool, str]
 Machine: TypeAlias = tuple[str, str, str, str, int, bool]
 """What is the same on other terms."""
 
@@ -29,10 +29,11 @@ def verify_horizon(report: HorizonReport, scenario: Scenario, catalogs: Catalogs
     if life is None:
         raise ValueError("purchases over months have a lifecycle")
     audit = _Audit(report, scenario, life, catalogs)
-    checks = _checked({"months": audit.months, "branches": audit.branches})
+    checks = checked(HorizonCheck, {"months": audit.months, "branches": audit.branches})
     if all(check.passed for check in checks):
         # the others stand on months and branches that fit together
-        checks += _checked(
+        checks += checked(
+            HorizonCheck,
             {
                 "demand": audit.demand,
                 "service": audit.service,
@@ -42,20 +43,9 @@ def verify_horizon(report: HorizonReport, scenario: Scenario, catalogs: Catalogs
                 "contracts": audit.contracts,
                 "bills": audit.bills,
                 "sums": audit.sums,
-            }
+            },
         )
     return HorizonVerification(passed=all(check.passed for check in checks), checks=checks)
-
-
-def _checked(rules: Mapping[str, Callable[[], Iterator[Finding]]]) -> list[HorizonCheck]:
-    """What each rule found; the first finding that fails speaks for it."""
-    checks = []
-    for name, rule in rules.items():
-        findings = list(rule())
-        failed = [text for passed, text in findings if not passed]
-        text = failed[0] if failed else f"{len(findings):,} held"
-        checks.append(HorizonCheck(name=name, passed=not failed, text=text))
-    return checks
 
 
 class _Audit:

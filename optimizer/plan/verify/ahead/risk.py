@@ -5,10 +5,10 @@ counts of rented instances from trying each. What a replica sustains at a deviat
 the least cost of a draw that is known; that the best purchases never undercut it is checked.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, exp, isclose, log, nan, prod
 from statistics import fmean
-from typing import Final, TypeAlias
+from typing import Final
 
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED, SPOT
@@ -24,10 +24,10 @@ from optimizer.plan.record.risk import (
     RiskReport,
     RiskVerification,
 )
+from optimizer.plan.verify.ahead.findings import Finding, Rules, checked
 from optimizer.plan.verify.ahead.months_ahead import disk_usd_per_month
 from optimizer.plan.verify.ahead.risk_spreads import price_moves_with, spreads_held
 
-Finding: TypeAlias = tuple[bool, str]
 RELATIVE, CENT_USD, SHARE = 1e-6, 0.01, 1e-9
 """How far figures may be from their own recomputation: relatively, in money, and in shares of draws."""
 
@@ -38,7 +38,7 @@ FURTHEST: Final = 3.0 / 1.2815515655446004
 def verify_risk(report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> RiskVerification:
     """Whether every figure of every draw, and every sum over them, holds."""
     audit = _DrawsAudit(report, scenario, catalogs)
-    rules: Mapping[str, Callable[[], Iterator[Finding]]] = {
+    rules: Rules = {
         "question": audit.question,
         "draws": audit.drawn,
         "plan": audit.plan,
@@ -48,12 +48,7 @@ def verify_risk(report: RiskReport, scenario: Scenario, catalogs: Catalogs) -> R
         "sums": audit.sums,
         "gap": audit.gap,
     }
-    checks = []
-    for name, rule in rules.items():
-        findings = list(rule())
-        failed = [text for passed, text in findings if not passed]
-        text = failed[0] if failed else f"{len(findings):,} held"
-        checks.append(RiskCheck(name=name, passed=not failed, text=text))
+    checks = checked(RiskCheck, rules)
     return RiskVerification(passed=all(check.passed for check in checks), checks=checks)
 
 
