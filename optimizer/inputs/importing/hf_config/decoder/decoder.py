@@ -31,7 +31,7 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
     if fields.count("word_embed_proj_dim", missing=hidden) != hidden:
         fields.refuse("word_embed_proj_dim", f"an embedding narrower than {hidden} is not understood")
     ngrams = _ngrams(fields, hidden)
-    crossed = sum(_crossing_params(layer, hidden) for at, layer in enumerate(body) if at in crossing)
+    crossed = sum(_crossing_params(layers[at], hidden) for at in sorted(crossing) if at < len(body))
     return Decoder(
         hidden=hidden,
         vocab=fields.count("vocab_size"),
