@@ -33,7 +33,7 @@ or less, by the order in which workloads are written. Each is judged for itself,
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedRuns:
     """A workload with its runs, one a seed: when its requests came, and what became of them.
 
     Attributes:
@@ -77,7 +77,7 @@ def served_as_they_arrive(
     arrivals: Arrivals | None,
     requests: int,
     loss: SimulatedLoss | None,
-) -> Iterator[Served]:
+) -> Iterator[ServedRuns]:
     """Every workload that replicas serve, at its busiest."""
     for each in services(claim, confidence):
         service = replace(each, router=router)
@@ -89,22 +89,24 @@ def served_as_they_arrive(
             count = requests_through(lost, fleet.rate_per_s, count)
         losing = None if lost is None else (lost, half_s)
         runs = [one_run(fleet, coming, count, seed, losing) for seed in luck]
-        yield Served(service, runs, coming.is_record, None if loss is None else lost_of(claim, service, loss), half_s)
+        yield ServedRuns(
+            service, runs, coming.is_record, None if loss is None else lost_of(claim, service, loss), half_s
+        )
 
 
 def served_by_hours(
     claim: Claim, confidence: float, router: Dealing, luck: Sequence[int], days: int, autoscale: float | None
-) -> Iterator[Served]:
+) -> Iterator[ServedRuns]:
     """Every workload that replicas serve, over so many days."""
     asked = weeks(claim, confidence, days, router)
     if autoscale is not None:
         for scaled in scaled_weeks(claim, asked, router, luck, autoscale, MOST_REPLICAS):
             met = [(each.stream, each.scaled) for each in scaled.seeds]
-            yield Served(replace(scaled.week.service, router=router), met, scaled=scaled)
+            yield ServedRuns(replace(scaled.week.service, router=router), met, scaled=scaled)
         return
     for week in asked:
         runs = [served_week(week, router, MOST_REPLICAS, (seed, OF_ANY_WORKLOAD)) for seed in luck]
-        yield Served(replace(week.service, router=router), runs)
+        yield ServedRuns(replace(week.service, router=router), runs)
 
 
 def simulated_part(service: ServedWorkload, arrivals: Arrivals, requests: int) -> tuple[ServedWorkload, int]:

@@ -29,7 +29,7 @@ from optimizer.plan.simulate.judging import (
     without_doubt,
 )
 from optimizer.plan.simulate.losing import SimulatedLoss, loss_in_words
-from optimizer.plan.simulate.served import Served, one_run, served_as_they_arrive, served_by_hours, simulated_part
+from optimizer.plan.simulate.served import ServedRuns, one_run, served_as_they_arrive, served_by_hours, simulated_part
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.spells import broken_spells
 from optimizer.plan.simulate.spending import costs_of
@@ -141,7 +141,7 @@ class _Coming(NamedTuple):
     recorded: tuple[str, ...] = ()
 
     @classmethod
-    def as_asked(cls, served: Sequence[Served]) -> "_Coming":
+    def as_asked(cls, served: Sequence[ServedRuns]) -> "_Coming":
         """As the scenario says of each workload; by workload where they differ."""
         workloads = [each.service.workload for each in served]
         asked = {each.service.workload.name: Arrivals.as_asked(each.service) for each in served}
@@ -155,7 +155,7 @@ class _Coming(NamedTuple):
         )
 
 
-def _judged(served: Served, warm_up: float, days: int | None) -> Iterator[SimulatedClass]:
+def _judged(served: ServedRuns, warm_up: float, days: int | None) -> Iterator[SimulatedClass]:
     """A workload's classes against their limits, over days in each hour."""
     counted = served.counted(warm_up)
     found = judged(served.service, counted, of_record=served.of_record)
@@ -171,7 +171,7 @@ def _not_simulated(claim: Claim, loss: SimulatedLoss | None) -> set[str]:
     return hosted | {f"{d.workload}: replicas on {d.gpu} at {d.provider} that stand by" for d in idle}
 
 
-def _told_over_time(claim: Claim, served: Sequence[Served], parts: int, warm_up: float) -> dict[str, Any]:
+def _told_over_time(claim: Claim, served: Sequence[ServedRuns], parts: int, warm_up: float) -> dict[str, Any]:
     """The fields that tell when it was, and what it cost; of no use beside a plan."""
     losing = [(each, each.lost, each.lost_from_s) for each in served if each.lost is not None]
     return {
@@ -209,7 +209,7 @@ def _judged_alone(service: ServedWorkload, requests: int) -> list[SimulatedClass
     return list(judged(service, met_by(service, runs).after(WARM_UP), of_record=coming.is_record))
 
 
-def _deployments(served: Served) -> Iterator[SimulatedDeployment]:
+def _deployments(served: ServedRuns) -> Iterator[SimulatedDeployment]:
     """How busy the replicas that were looked at were, over all runs."""
     for number, d in enumerate(served.service.deployments):
         spans = [(stream.span_s, done) for stream, outcome in served.runs for done in outcome.replicas[number]]
