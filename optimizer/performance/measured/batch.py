@@ -108,7 +108,7 @@ def predict_batch(
     found, rows = deployments(table, catalogs)
     columns: dict[str, Names] = {}
     if found is not None:
-        columns = _predicted(_Rows(table, rows, found, catalogs), look_up=look_up, foreign=foreign)
+        columns = _predicted(_BatchRows(table, rows, found, catalogs), look_up=look_up, foreign=foreign)
     ok = table.problem == ""
     result = frame.assign(
         pred_status=np.where(ok, "ok", "unsupported"), pred_reason=np.where(ok, table.note, table.problem)
@@ -119,7 +119,7 @@ def predict_batch(
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _BatchRows:
     """The n predictable rows of a table.
 
     Attributes:
@@ -177,7 +177,7 @@ class _Rows:
         return guessed
 
 
-def _predicted(rows: _Rows, *, look_up: bool, foreign: bool) -> dict[str, Names]:
+def _predicted(rows: _BatchRows, *, look_up: bool, foreign: bool) -> dict[str, Names]:
     """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
     found, calibration = rows.found, calibration_of(rows.catalogs)
     own = OwnPredictions.of(rows.table, rows.at, rows.catalogs)
@@ -282,7 +282,7 @@ class _Delivered(NamedTuple):
     utilization: Floats
 
 
-def _delivered(rows: _Rows, own: OwnPredictions) -> _Delivered:
+def _delivered(rows: _BatchRows, own: OwnPredictions) -> _Delivered:
     """What the predictable rows deliver."""
     found, point, output_tokens = rows.found, deliver(rows.found), rows.output_tokens
     statistic, load_type = rows.names("ttft_statistic", "load_type")

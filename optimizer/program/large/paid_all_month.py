@@ -80,18 +80,21 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
     if not (np.isfinite(most) and follows_itself(week) and has_levels(_by_the_hour(week, np.zeros(len(week.offers))))):
         return known
     at_all = pattern_bound(week, state.clock)
-    own = replace(state, cutoff_usd_per_hour=most)
-    part = compacted(week, can_beat(week, at_all.bound, None, own))
+    may_pay = can_beat(week, at_all.bound, None, replace(state, cutoff_usd_per_hour=most))
+    part = compacted(week, may_pay)
     if not serves_all(part.problem):
         return known
+    own, offers = replace(state, cutoff_usd_per_hour=most), part.problem.offers
     looks = _Looks(part.problem, kind, at_all, state.clock)
     if known.plan is None and most > (1 + WIDE) * at_all.bound.usd_per_hour:
         # the less a plan may cost the fewer numbers are listed, so there is one before they are
-        _, plan = looks.by_levels(_whole(at_all.counts[part.offers], part.problem.offers), own, search)
+        _, plan = looks.by_levels(_whole(at_all.counts[part.offers], offers), own, search)
         if plan is not None and plan.usd_per_hour < most:
             known, most = replace(known, plan=plan.for_whole(part, week)), plan.usd_per_hour
             own = replace(own, cutoff_usd_per_hour=most)
-    counts = _counts_that_may_pay(part, can_beat(week, at_all.bound, None, own)[part.candidates], most)
+    may_pay = can_beat(week, at_all.bound, None, own)[part.candidates]
+    there = offers.always_paid & (np.bincount(part.problem.candidates.offer, may_pay, len(offers)) > 0)
+    counts = listed_counts(np.where(there, offers.price_usd_per_hour, np.inf), offers.available, most)
     at_least = np.array([at_all.bound.usd_per_hour])
     if counts is not None:
         at_least = np.maximum(looks.beside(counts), at_least)
@@ -102,19 +105,6 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
     numbers = [(float(at_least[place]), place) for place in listed.tolist()]
     found = _told_by_each(part, week, looks, counts, numbers, known, own, search)
     return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.bound.usd_per_hour))
-
-
-def _counts_that_may_pay(part: Sorted, may_pay: Flags, most: float) -> Ints | None:
-    """(N, O) numbers of machines paid all month that cost no more than `most` USD/h; None where they are too many.
-
-    Args:
-        part: Of a week.
-        may_pay: (C,) which of its candidates are in a plan of that cost.
-        most: USD/h.
-    """
-    offers = part.problem.offers
-    there = offers.always_paid & (np.bincount(part.problem.candidates.offer, may_pay, len(offers)) > 0)
-    return listed_counts(np.where(there, offers.price_usd_per_hour, np.inf), offers.available, most)
 
 
 def _told_by_each(

@@ -44,7 +44,7 @@ LARGE_PARTS = ((0, 200, 3), (100, 200, 5), (400, 400, 5))
 
 def search_large(problem: Problem, keep: Flags, state: SearchState, search: PeriodSearch, known: Known) -> SearchResult:
     """The same with the sharper bound, and a first plan from the part of the problem that it points to."""
-    asked = _Asked(problem, compacted(problem, keep), state, search)
+    asked = _LargeSearch(problem, compacted(problem, keep), state, search)
     # nobody is told a bound of a first plan, which is made of levels sooner than starts are counted
     bounded = state.proof or state.relative_gap > 0 or np.isfinite(state.cutoff_usd_per_hour)
     with state.phase("relaxation"):
@@ -78,7 +78,7 @@ def search_large(problem: Problem, keep: Flags, state: SearchState, search: Peri
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _LargeSearch:
     """A large problem under search.
 
     Attributes:
