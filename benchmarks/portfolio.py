@@ -14,11 +14,11 @@ import time
 from os import times
 from pathlib import Path
 
-from optimizer.answers.portfolio.portfolio import portfolio
-from optimizer.answers.portfolio.reading import load_portfolio
+from optimizer.answers.many.portfolio.portfolio import portfolio
+from optimizer.answers.many.portfolio.reading import load_portfolio
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.report.layout.text import answer_text
-from optimizer.report.portfolio import portfolio_answer
+from optimizer.report.many.portfolio import portfolio_answer
 
 HOURS = {
     "day": [0] * 7 + [1] + [2] * 10 + [1] + [0] * 5,

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.predicted import Prediction, Setting
     from optimizer.answers.accuracy.prediction import predict_setting
     from optimizer.answers.accuracy.validate import Validation, validate
-    from optimizer.answers.benchmark import BenchmarkPlan, benchmark
+    from optimizer.answers.ahead.horizon.horizon import horizon
+    from optimizer.answers.ahead.lifecycle.lifecycle import lifecycle
+    from optimizer.answers.ahead.lifecycle.types import LifecycleReport
+    from optimizer.answers.ahead.risk.risk import risk
     from optimizer.answers.catalog.diff import CatalogDiff, catalog_diff
     from optimizer.answers.catalog.imported import ImportedPrices, PriceListTerms
     from optimizer.answers.catalog.importing import import_prices
@@ -30,40 +33,38 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.snapshot import Snapshot, snapshot, snapshot_named
     from optimizer.answers.catalog.soundness import check_catalogs
     from optimizer.answers.catalog.update import CatalogUpdate, update_catalogs
-    from optimizer.answers.check.check import check
-    from optimizer.answers.check.types import CheckReport
     from optimizer.answers.compare.compare import compare
     from optimizer.answers.compare.types import Comparison
     from optimizer.answers.draft import ScenarioDraft, scenario_text
-    from optimizer.answers.experiment import ExperimentReport, experiment
-    from optimizer.answers.export.export import export_plan
-    from optimizer.answers.export.record import Export
     from optimizer.answers.gate.baseline import Baseline
     from optimizer.answers.gate.gate import gate
     from optimizer.answers.gate.pin import Pin, pinned
     from optimizer.answers.gate.reading import read_baselines
     from optimizer.answers.gate.rules.demands import GateLimits
     from optimizer.answers.gate.types import GateReport
-    from optimizer.answers.horizon.horizon import horizon
-    from optimizer.answers.lifecycle.lifecycle import lifecycle
-    from optimizer.answers.lifecycle.types import LifecycleReport
+    from optimizer.answers.many.portfolio.portfolio import portfolio
+    from optimizer.answers.many.portfolio.reading import load_portfolio
+    from optimizer.answers.many.portfolio.types import PortfolioFiles, PortfolioReport
+    from optimizer.answers.many.replan.replan import replan
+    from optimizer.answers.many.replan.types import ReplanReport
+    from optimizer.answers.many.sweep.reading import load_sweep
+    from optimizer.answers.many.sweep.sweep import sweep
+    from optimizer.answers.many.sweep.types import SweepReport, SweepRow, SweepRuns
     from optimizer.answers.planning.frontier import Frontier, frontier
     from optimizer.answers.planning.optimize import optimize
     from optimizer.answers.planning.page import Page, page
     from optimizer.answers.planning.why_not import WhyNot, why_not
-    from optimizer.answers.portfolio.portfolio import portfolio
-    from optimizer.answers.portfolio.reading import load_portfolio
-    from optimizer.answers.portfolio.types import PortfolioFiles, PortfolioReport
-    from optimizer.answers.replan.replan import replan
-    from optimizer.answers.replan.types import ReplanReport
-    from optimizer.answers.risk.risk import risk
-    from optimizer.answers.simulate import arrivals_of, simulate
-    from optimizer.answers.sweep.reading import load_sweep
-    from optimizer.answers.sweep.sweep import sweep
-    from optimizer.answers.sweep.types import SweepReport, SweepRow, SweepRuns
+    from optimizer.answers.running.arrivals import arrivals_of
+    from optimizer.answers.running.benchmark import BenchmarkPlan, benchmark
+    from optimizer.answers.running.check.check import check
+    from optimizer.answers.running.check.types import CheckReport
+    from optimizer.answers.running.experiment import ExperimentReport, experiment
+    from optimizer.answers.running.export.export import export_plan
+    from optimizer.answers.running.export.record import Export
+    from optimizer.answers.running.simulate import simulate
+    from optimizer.answers.running.watch.types import WatchReport
+    from optimizer.answers.running.watch.watch import watch
     from optimizer.answers.verify import verify_plan
-    from optimizer.answers.watch.types import WatchReport
-    from optimizer.answers.watch.watch import watch
     from optimizer.base.errors import Finding, InputError, OptimizerError, SolverFailure, VerificationFailed
     from optimizer.base.progress import Progress
     from optimizer.inputs.catalog.checks import CatalogFinding
@@ -80,12 +81,12 @@ if TYPE_CHECKING:
     from optimizer.plan.record.risk import RiskReport
     from optimizer.plan.record.simulation import Simulation
     from optimizer.plan.variants.frontier import Sweep
-    from optimizer.report.benchmark.files import benchmark_files
     from optimizer.report.catalog.catalog import catalog_rows
     from optimizer.report.catalog.entry import CatalogEntry, catalog_entries
     from optimizer.report.export import as_json
     from optimizer.report.focus import focus_csv
     from optimizer.report.plan.page import page_html
+    from optimizer.report.running.benchmark.files import benchmark_files
     from optimizer.report.schemas import schema
 else:
     __getattr__ = on_first_use(__name__)

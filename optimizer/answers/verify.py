@@ -124,6 +124,15 @@ def _measured(found: Simulation) -> list[float]:
     return [figure for limit in limits for figure in (limit.limit_ms, limit.value_ms)] + shares + latencies
 
 
+def is_plan(path: Path) -> bool:
+    """Whether a file holds a plan rather than a scenario."""
+    try:
+        content = read_json(path)
+    except InputError:
+        return False
+    return isinstance(content, dict) and "schema_version" in content
+
+
 def plan_in(path: Path, catalogs: Catalogs) -> tuple[PlanReport, Scenario]:
     """The answer that a file holds, with the scenario it was made for.
 

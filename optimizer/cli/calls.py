@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from optimizer.answers.accuracy.validate import check_dimensions as check_dimensions
     from optimizer.answers.accuracy.validate import errors as errors
     from optimizer.answers.accuracy.validate import judged as judged
-    from optimizer.answers.benchmark import benchmark as benchmark
+    from optimizer.answers.ahead.horizon.horizon import horizon as horizon
+    from optimizer.answers.ahead.horizon.strategies import HORIZON_PHASES as HORIZON_PHASES
+    from optimizer.answers.ahead.lifecycle.lifecycle import lifecycle as lifecycle
+    from optimizer.answers.ahead.lifecycle.lifecycle import phase_of as phase_of
+    from optimizer.answers.ahead.risk.risk import RISK_PHASES as RISK_PHASES
+    from optimizer.answers.ahead.risk.risk import check_drawable as check_drawable
+    from optimizer.answers.ahead.risk.risk import risk as risk
+    from optimizer.answers.ahead.risk.risk import risk_in_brief as risk_in_brief
     from optimizer.answers.catalog.diff import catalog_diff as catalog_diff
     from optimizer.answers.catalog.imported import PriceListTerms as PriceListTerms
     from optimizer.answers.catalog.imported import refuse_nothing as refuse_nothing
@@ -32,15 +39,11 @@ if TYPE_CHECKING:
     from optimizer.answers.catalog.update import update_catalogs as update_catalogs
     from optimizer.answers.certificate import certificate_of as certificate_of
     from optimizer.answers.certificate import check_certifiable as check_certifiable
-    from optimizer.answers.check.check import check as check
     from optimizer.answers.compare.compare import COMPARE_PHASES as COMPARE_PHASES
     from optimizer.answers.compare.compare import compare as compare
     from optimizer.answers.compare.types import Comparison as Comparison
     from optimizer.answers.draft import ScenarioDraft as ScenarioDraft
     from optimizer.answers.draft import scenario_text as scenario_text
-    from optimizer.answers.experiment import EXPERIMENT_PHASES as EXPERIMENT_PHASES
-    from optimizer.answers.experiment import experiment as experiment
-    from optimizer.answers.export.export import export_plan as export_plan
     from optimizer.answers.fitted import fitted as fitted
     from optimizer.answers.folder import check_folder as check_folder
     from optimizer.answers.folder import write_folder as write_folder
@@ -51,11 +54,16 @@ if TYPE_CHECKING:
     from optimizer.answers.gate.rules.demands import GateLimits as GateLimits
     from optimizer.answers.gate.rules.guardrails import read_guardrails as read_guardrails
     from optimizer.answers.gate.types import GateReport as GateReport
-    from optimizer.answers.horizon.horizon import horizon as horizon
-    from optimizer.answers.horizon.strategies import HORIZON_PHASES as HORIZON_PHASES
-    from optimizer.answers.lifecycle.lifecycle import lifecycle as lifecycle
-    from optimizer.answers.lifecycle.lifecycle import phase_of as phase_of
     from optimizer.answers.located import located as located
+    from optimizer.answers.many.portfolio.portfolio import PORTFOLIO_PHASES as PORTFOLIO_PHASES
+    from optimizer.answers.many.portfolio.portfolio import portfolio as portfolio
+    from optimizer.answers.many.portfolio.reading import load_portfolio as load_portfolio
+    from optimizer.answers.many.replan.replan import replan as replan
+    from optimizer.answers.many.replan.types import ReplanReport as ReplanReport
+    from optimizer.answers.many.sweep.reading import load_sweep as load_sweep
+    from optimizer.answers.many.sweep.sweep import sweep as sweep
+    from optimizer.answers.many.sweep.sweep import sweep_steps as sweep_steps
+    from optimizer.answers.many.sweep.types import SweepReport as SweepReport
     from optimizer.answers.planning.frontier import frontier as frontier
     from optimizer.answers.planning.frontier import frontier_steps as frontier_steps
     from optimizer.answers.planning.frontier import sweep_of as sweep_of
@@ -67,26 +75,18 @@ if TYPE_CHECKING:
     from optimizer.answers.planning.page import page as page
     from optimizer.answers.planning.why_not import WHY_NOT_PHASES as WHY_NOT_PHASES
     from optimizer.answers.planning.why_not import why_not as why_not
-    from optimizer.answers.portfolio.portfolio import PORTFOLIO_PHASES as PORTFOLIO_PHASES
-    from optimizer.answers.portfolio.portfolio import portfolio as portfolio
-    from optimizer.answers.portfolio.reading import load_portfolio as load_portfolio
-    from optimizer.answers.replan.replan import replan as replan
-    from optimizer.answers.replan.types import ReplanReport as ReplanReport
-    from optimizer.answers.risk.risk import RISK_PHASES as RISK_PHASES
-    from optimizer.answers.risk.risk import check_drawable as check_drawable
-    from optimizer.answers.risk.risk import risk as risk
-    from optimizer.answers.risk.risk import risk_in_brief as risk_in_brief
-    from optimizer.answers.simulate import arrivals_of as arrivals_of
-    from optimizer.answers.simulate import is_plan as is_plan
-    from optimizer.answers.simulate import planned as planned
-    from optimizer.answers.simulate import simulate as simulate
-    from optimizer.answers.sweep.reading import load_sweep as load_sweep
-    from optimizer.answers.sweep.sweep import sweep as sweep
-    from optimizer.answers.sweep.sweep import sweep_steps as sweep_steps
-    from optimizer.answers.sweep.types import SweepReport as SweepReport
+    from optimizer.answers.running.arrivals import arrivals_of as arrivals_of
+    from optimizer.answers.running.benchmark import benchmark as benchmark
+    from optimizer.answers.running.check.check import check as check
+    from optimizer.answers.running.experiment import EXPERIMENT_PHASES as EXPERIMENT_PHASES
+    from optimizer.answers.running.experiment import experiment as experiment
+    from optimizer.answers.running.export.export import export_plan as export_plan
+    from optimizer.answers.running.simulate import simulate as simulate
+    from optimizer.answers.running.watch.watch import watch as watch
+    from optimizer.answers.verify import is_plan as is_plan
+    from optimizer.answers.verify import plan_in as plan_in
     from optimizer.answers.verify import sound_plan as sound_plan
     from optimizer.answers.verify import verify_plan as verify_plan
-    from optimizer.answers.watch.watch import watch as watch
     from optimizer.cli.progress import ProgressBar as ProgressBar
     from optimizer.cli.progress import progress_bar as progress_bar
     from optimizer.inputs.catalog.loading import load_catalogs as load_catalogs
@@ -120,10 +120,11 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
     from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
-    from optimizer.report.benchmark.files import benchmark_answer as benchmark_answer
-    from optimizer.report.benchmark.files import benchmark_content as benchmark_content
-    from optimizer.report.benchmark.files import benchmark_files as benchmark_files
-    from optimizer.report.benchmark.scripts import RESULTS as RESULTS
+    from optimizer.report.ahead.horizon import horizon_answer as horizon_answer
+    from optimizer.report.ahead.lifecycle import lifecycle_markdown as lifecycle_markdown
+    from optimizer.report.ahead.lifecycle import lifecycle_text as lifecycle_text
+    from optimizer.report.ahead.risk import risk_answer as risk_answer
+    from optimizer.report.ahead.risk import with_risk as with_risk
     from optimizer.report.catalog.catalog import catalog_rows as catalog_rows
     from optimizer.report.catalog.catalog import check_sections as check_sections
     from optimizer.report.catalog.catalog import listing_section as listing_section
@@ -140,18 +141,13 @@ if TYPE_CHECKING:
     from optimizer.report.catalog.importing import update_content as update_content
     from optimizer.report.catalog.importing import update_sections as update_sections
     from optimizer.report.catalog.model import model_sections as model_sections
-    from optimizer.report.check.check import check_answer as check_answer
-    from optimizer.report.check.junit import check_junit as check_junit
     from optimizer.report.compare.chart import compare_chart as compare_chart
     from optimizer.report.compare.compare import compare_answer as compare_answer
     from optimizer.report.compare.compare import compare_csv as compare_csv
     from optimizer.report.compare.compare import compare_html as compare_html
     from optimizer.report.compare.sheet import SHEET_EXTRA as SHEET_EXTRA
     from optimizer.report.compare.sheet import compare_xlsx as compare_xlsx
-    from optimizer.report.deploy import export_answer as export_answer
-    from optimizer.report.deploy import export_content as export_content
     from optimizer.report.exits import exit_of as exit_of
-    from optimizer.report.experiment import experiment_answer as experiment_answer
     from optimizer.report.export import Content as Content
     from optimizer.report.export import as_json as as_json
     from optimizer.report.export import rendered as rendered
@@ -164,28 +160,32 @@ if TYPE_CHECKING:
     from optimizer.report.gate.history import verdicts_in as verdicts_in
     from optimizer.report.gate.junit import gate_junit as gate_junit
     from optimizer.report.gate.sarif import gate_sarif as gate_sarif
-    from optimizer.report.horizon import horizon_answer as horizon_answer
     from optimizer.report.layout.elements import WrittenAnswer as WrittenAnswer
     from optimizer.report.layout.text import DEFAULT_WIDTH as DEFAULT_WIDTH
-    from optimizer.report.lifecycle import lifecycle_markdown as lifecycle_markdown
-    from optimizer.report.lifecycle import lifecycle_text as lifecycle_text
+    from optimizer.report.many.portfolio import portfolio_answer as portfolio_answer
+    from optimizer.report.many.replan import replan_answer as replan_answer
+    from optimizer.report.many.sweep import PARQUET_EXTRA as PARQUET_EXTRA
+    from optimizer.report.many.sweep import sweep_answer as sweep_answer
+    from optimizer.report.many.sweep import sweep_parquet as sweep_parquet
     from optimizer.report.plan.certificate import with_certificate as with_certificate
     from optimizer.report.plan.frontier import frontier_answer as frontier_answer
     from optimizer.report.plan.page import page_html as page_html
     from optimizer.report.plan.sections import plan_answer as plan_answer
+    from optimizer.report.plan.verify import verification_answer as verification_answer
     from optimizer.report.plan.why_not import why_not_answer as why_not_answer
-    from optimizer.report.portfolio import portfolio_answer as portfolio_answer
-    from optimizer.report.replan import replan_answer as replan_answer
-    from optimizer.report.risk import risk_answer as risk_answer
-    from optimizer.report.risk import with_risk as with_risk
+    from optimizer.report.running.benchmark.files import benchmark_answer as benchmark_answer
+    from optimizer.report.running.benchmark.files import benchmark_content as benchmark_content
+    from optimizer.report.running.benchmark.files import benchmark_files as benchmark_files
+    from optimizer.report.running.benchmark.scripts import RESULTS as RESULTS
+    from optimizer.report.running.check.check import check_answer as check_answer
+    from optimizer.report.running.check.junit import check_junit as check_junit
+    from optimizer.report.running.deploy import export_answer as export_answer
+    from optimizer.report.running.deploy import export_content as export_content
+    from optimizer.report.running.experiment import experiment_answer as experiment_answer
+    from optimizer.report.running.simulation import simulation_answer as simulation_answer
+    from optimizer.report.running.simulation import simulation_html as simulation_html
+    from optimizer.report.running.watch import watch_answer as watch_answer
     from optimizer.report.schemas import schema as schema
-    from optimizer.report.simulation import simulation_answer as simulation_answer
-    from optimizer.report.simulation import simulation_html as simulation_html
-    from optimizer.report.sweep import PARQUET_EXTRA as PARQUET_EXTRA
-    from optimizer.report.sweep import sweep_answer as sweep_answer
-    from optimizer.report.sweep import sweep_parquet as sweep_parquet
-    from optimizer.report.verify import verification_answer as verification_answer
-    from optimizer.report.watch import watch_answer as watch_answer
     from optimizer.serve.agents.protocol import serve_agents as serve_agents
     from optimizer.serve.http.safety import Admission as Admission
     from optimizer.serve.jobs.service import ServiceLimits as ServiceLimits

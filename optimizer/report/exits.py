@@ -3,9 +3,9 @@
 from typing import Final, TypeAlias
 
 from optimizer.answers.accuracy.predicted import Prediction
+from optimizer.answers.ahead.lifecycle.types import LifecycleReport
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.gate.types import GateReport
-from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.planning.frontier import Frontier
 from optimizer.answers.planning.why_not import WhyNot
 from optimizer.base.errors import EXIT_BY_OUTCOME, Exit

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.answers.bill import FINEST, BillLine, LineOf, Unit
-from optimizer.answers.export.record import Export
+from optimizer.answers.running.export.record import Export
 from optimizer.inputs.catalog.kinds import SPOT
 from optimizer.report.layout.cells import csv_cell
 

@@ -4,17 +4,17 @@ import json
 
 from pydantic import BaseModel
 
-from optimizer.answers.check.types import CheckReport
+from optimizer.answers.ahead.lifecycle.types import LifecycleReport
 from optimizer.answers.compare.types import Comparison
-from optimizer.answers.experiment import ExperimentReport
 from optimizer.answers.gate.types import GateReport
-from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.many.portfolio.types import PortfolioReport
+from optimizer.answers.many.replan.types import ReplanReport
+from optimizer.answers.many.sweep.types import SweepReport
 from optimizer.answers.planning.frontier import Frontier
 from optimizer.answers.planning.why_not import WhyNot
-from optimizer.answers.portfolio.types import PortfolioReport
-from optimizer.answers.replan.types import ReplanReport
-from optimizer.answers.sweep.types import SweepReport
-from optimizer.answers.watch.types import WatchReport
+from optimizer.answers.running.check.types import CheckReport
+from optimizer.answers.running.experiment import ExperimentReport
+from optimizer.answers.running.watch.types import WatchReport
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.inputs.scenario.scenario import Scenario

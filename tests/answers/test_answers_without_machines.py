@@ -7,7 +7,7 @@ import pytest
 from optimizer import load_catalogs, optimize
 from optimizer.answers.planning.frontier import frontier, sweep_of
 from optimizer.answers.planning.why_not import why_not
-from optimizer.answers.simulate import simulate
+from optimizer.answers.running.simulate import simulate
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

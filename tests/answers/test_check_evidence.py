@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from optimizer import load_scenario
-from optimizer.answers.check.evidence import Counted, counted, mean_of, rate_of, statistic_of
-from optimizer.answers.check.fitness import Promised
-from optimizer.answers.check.promise import checked_promises
+from optimizer.answers.running.check.evidence import Counted, counted, mean_of, rate_of, statistic_of
+from optimizer.answers.running.check.fitness import Promised
+from optimizer.answers.running.check.promise import checked_promises
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.load_results.record import Goodput, Load, LoadResult, Requests
 from optimizer.plan.benchmark.promises import PromisedLimit

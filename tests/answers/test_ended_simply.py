@@ -7,10 +7,10 @@ import pytest
 from support.scenarios import with_policy, with_workload
 
 from optimizer import load_scenario
+from optimizer.answers.ahead.lifecycle.lifecycle import lifecycle
 from optimizer.answers.compare.types import Compared, Comparison
 from optimizer.answers.gate.plan import Planned, plan_of
 from optimizer.answers.gate.rules.demands import Case, proof
-from optimizer.answers.lifecycle.lifecycle import lifecycle
 from optimizer.answers.planning.optimize import Optimized, optimized
 from optimizer.answers.planning.tried import SimulatedPlan
 from optimizer.base.clock import Clock

@@ -10,7 +10,7 @@ import pytest
 from support.command import Command
 from support.scenarios import with_workload
 
-from optimizer.answers.experiment import ExperimentReport, _becomes, _not_worked_out, experiment
+from optimizer.answers.running.experiment import ExperimentReport, _becomes, _not_worked_out, experiment
 from optimizer.base.clock import LimitReached
 from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory
@@ -23,8 +23,8 @@ from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.readback.summary import summarized
-from optimizer.report.experiment import experiment_answer
 from optimizer.report.export import as_json, rendered
+from optimizer.report.running.experiment import experiment_answer
 
 MEASURED, UNMEASURED = "l40s", "l40"
 CHAT = {
@@ -193,7 +193,7 @@ def test_one_result_is_one_and_the_plans_own_runs_are_named() -> None:
 
 def test_the_memory_of_the_machine_is_a_limit(few: Catalogs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked at where anything is predicted, so of a question that nobody asked here before."""
-    monkeypatch.setattr("optimizer.answers.experiment.Memory", lambda: Memory(0.001))
+    monkeypatch.setattr("optimizer.answers.running.experiment.Memory", lambda: Memory(0.001))
     with pytest.raises(LimitReached, match="memory limit"):
         experiment(with_workload(asked(), input_tokens=777), few)
 

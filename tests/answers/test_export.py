@@ -11,8 +11,8 @@ from support.exporting import exported, on_tensorrt, runs, with_deployment
 from support.paths import ROOT
 
 from optimizer import as_json
-from optimizer.answers.export.export import export_plan
-from optimizer.answers.export.flags import Release, flags_of
+from optimizer.answers.running.export.export import export_plan
+from optimizer.answers.running.export.flags import Release, flags_of
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.fleet import PeriodRequests

@@ -14,10 +14,10 @@ import yaml
 from support.exporting import documents, exported, on_spot, on_tensorrt, runs
 from support.paths import ROOT
 
-from optimizer.answers.export.record import CannotCarry, Export, Run
-from optimizer.answers.export.targets.clouds import dstack, skypilot
-from optimizer.answers.export.targets.common import EXPERIMENTAL
-from optimizer.answers.export.targets.registry import TARGETS
+from optimizer.answers.running.export.record import CannotCarry, Export, Run
+from optimizer.answers.running.export.targets.clouds import dstack, skypilot
+from optimizer.answers.running.export.targets.common import EXPERIMENTAL
+from optimizer.answers.running.export.targets.registry import TARGETS
 from optimizer.inputs.catalog.kinds import UNCOMMITTED
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir

@@ -10,10 +10,10 @@ import yaml
 from support.exporting import exported, runs
 from support.tables import SOURCES
 
-from optimizer.answers.export.record import Run
-from optimizer.answers.export.targets.clouds import dstack, skypilot
-from optimizer.answers.export.targets.others import compose
-from optimizer.answers.export.targets.scripts import script_of
+from optimizer.answers.running.export.record import Run
+from optimizer.answers.running.export.targets.clouds import dstack, skypilot
+from optimizer.answers.running.export.targets.others import compose
+from optimizer.answers.running.export.targets.scripts import script_of
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport

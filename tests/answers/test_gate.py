@@ -22,8 +22,8 @@ from optimizer.answers.gate.reading import read_baselines
 from optimizer.answers.gate.rules.demands import Case, GateLimits, proof
 from optimizer.answers.gate.types import GateReport
 from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.entries.terms import AppliedDiscount, Discount
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.terms import AppliedDiscount, Discount
 from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.report import PlanReport

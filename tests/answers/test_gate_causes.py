@@ -18,10 +18,10 @@ from optimizer.answers.gate.types import Cause, CausedBy, GateReport
 from optimizer.answers.planning.tried import tried
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.entries.sources import PricePlace
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
-from optimizer.inputs.catalog.sources import PricePlace
 from optimizer.inputs.scenario.loading import load_scenario_file
 from optimizer.plan.question.asking import answered
 from optimizer.plan.question.inquiry import Inquiry

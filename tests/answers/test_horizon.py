@@ -14,7 +14,7 @@ from support.scenarios import with_workload
 from support.tables import OFFERS, OWNED, SELLERS, SOURCES
 
 from optimizer import HorizonReport, horizon, load_catalogs, load_scenario
-from optimizer.answers.horizon.strategies import quantile_of, value_between
+from optimizer.answers.ahead.horizon.strategies import quantile_of, value_between
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_MONTH
@@ -25,10 +25,10 @@ from optimizer.plan.question.asking import first_with_a_plan
 from optimizer.plan.question.batches import at_best_hours
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
-from optimizer.plan.verify.horizon import verify_horizon
+from optimizer.plan.verify.ahead.horizon import verify_horizon
 from optimizer.program.horizon.problem import HorizonProblem
 from optimizer.program.horizon.solve import Purchases, cost_usd, solve_horizon
-from optimizer.report.horizon import horizon_answer
+from optimizer.report.ahead.horizon import horizon_answer
 from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import answer_text
 
@@ -406,7 +406,7 @@ def test_what_another_way_found_for_less_is_the_answer(asked: Asked, monkeypatch
         cost = cost_usd(problem, dear.sign, dear.run, dear.serve)
         return replace(dear, status="feasible", expected_usd=cost, bound_usd=0.0)
 
-    monkeypatch.setattr("optimizer.answers.horizon.horizon.solve_horizon", stopped)
+    monkeypatch.setattr("optimizer.answers.ahead.horizon.horizon.solve_horizon", stopped)
     found, _ = asked()
     assert found.expected_usd == RESERVED * HOURS_PER_MONTH * 12
     assert [each.instances for each in found.sign_now] == [1]

@@ -11,11 +11,11 @@ from support.scenarios import shown
 from support.tables import OFFERS, SELLERS
 
 from optimizer import load_catalogs, load_scenario
-from optimizer.answers.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
-from optimizer.answers.lifecycle.fleets import grown, growth_factor
-from optimizer.answers.lifecycle.lifecycle import lifecycle
-from optimizer.answers.lifecycle.training import exact
-from optimizer.answers.lifecycle.types import LifecycleReport
+from optimizer.answers.ahead.lifecycle.arithmetic import Training, checkpoints_held, inference_share, scaling_efficiency
+from optimizer.answers.ahead.lifecycle.fleets import grown, growth_factor
+from optimizer.answers.ahead.lifecycle.lifecycle import lifecycle
+from optimizer.answers.ahead.lifecycle.training import exact
+from optimizer.answers.ahead.lifecycle.types import LifecycleReport
 from optimizer.base.errors import InputError
 from optimizer.base.units import HOURS_PER_DAY
 from optimizer.inputs.catalog.records import Catalogs
@@ -26,8 +26,8 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.inquiry import Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
+from optimizer.report.ahead.lifecycle import lifecycle_markdown, lifecycle_text, summary
 from optimizer.report.export import as_json
-from optimizer.report.lifecycle import lifecycle_markdown, lifecycle_text, summary
 
 H100_USD = Decimal("2.49")
 ACME = OFFERS + ("acme,neocloud,us,quad,h100-sxm,4,nvlink,9.96,on_demand,2026-11-01,litgpt-0.5.13,listed\n")

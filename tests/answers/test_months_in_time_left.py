@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from optimizer.answers.lifecycle import fleets
-from optimizer.answers.lifecycle.fleets import FleetAtDemand, Fleets
+from optimizer.answers.ahead.lifecycle import fleets
+from optimizer.answers.ahead.lifecycle.fleets import FleetAtDemand, Fleets
 from optimizer.base.clock import Clock
 
 

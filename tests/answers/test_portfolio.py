@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from support.gate_cases import offer, world
 
-from optimizer.answers.portfolio.portfolio import portfolio
-from optimizer.answers.portfolio.reading import load_portfolio
-from optimizer.answers.portfolio.rounds import ChosenPlans, Search
-from optimizer.answers.portfolio.split import PaidParts, in_cents, rule_for, split
-from optimizer.answers.portfolio.telling import worth_of_one_more
-from optimizer.answers.portfolio.types import LimitUse, PortfolioReport
+from optimizer.answers.many.portfolio.portfolio import portfolio
+from optimizer.answers.many.portfolio.reading import load_portfolio
+from optimizer.answers.many.portfolio.rounds import ChosenPlans, Search
+from optimizer.answers.many.portfolio.split import PaidParts, in_cents, rule_for, split
+from optimizer.answers.many.portfolio.telling import worth_of_one_more
+from optimizer.answers.many.portfolio.types import LimitUse, PortfolioReport
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.portfolio import Portfolio
@@ -23,7 +23,7 @@ from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.portfolio import PortfolioClaim, verify_portfolio
 from optimizer.report.export import as_json
 from optimizer.report.layout.text import answer_text
-from optimizer.report.portfolio import portfolio_answer
+from optimizer.report.many.portfolio import portfolio_answer
 
 SCENARIO = """name: {name}
 workloads:
@@ -172,7 +172,7 @@ def test_what_is_cheap_and_scarce_makes_nobody_say_that_there_are_no_plans(
 
     One program of both is left out, as it is where there are many.
     """
-    monkeypatch.setattr("optimizer.answers.portfolio.whole.MOST_CELLS", 0)
+    monkeypatch.setattr("optimizer.answers.many.portfolio.whole.MOST_CELLS", 0)
     small = world(catalogs, l4="0.01", l40s="3.00")
     (scarce,) = (each.id for each in small.offers if each.gpu == "l4")
     small = replace(small, terms=replace(small.terms, available_instances={scarce: 1}))
@@ -215,11 +215,11 @@ def test_a_group_costs_the_least_that_it_can_whatever_was_found_for_all(
         search.found = [each for plans in together.plans for each in plans]
         return split(search, together, *told, **more)
 
-    monkeypatch.setattr("optimizer.answers.portfolio.portfolio.split", of_those_chosen)
+    monkeypatch.setattr("optimizer.answers.many.portfolio.portfolio.split", of_those_chosen)
     few = planned(tmp_path, catalogs, shared)
     assert [each.pays_usd for each in few.services] == [each.pays_usd for each in found.services]
     # what one program cannot say is told as what it is
-    monkeypatch.setattr("optimizer.answers.portfolio.whole.MOST_CELLS", 0)
+    monkeypatch.setattr("optimizer.answers.many.portfolio.whole.MOST_CELLS", 0)
     rough = planned(tmp_path, catalogs, shared)
     assert "the plans found costs it, which may be above the least" in rough.split_rule
     assert [each.pays_usd for each in rough.services] != [each.pays_usd for each in found.services]

@@ -9,8 +9,8 @@ from support.gate_cases import scenario, world
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.planning.optimize import optimized
 from optimizer.base.clock import Clock
+from optimizer.inputs.catalog.entries.sources import Source
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.sources import Source
 from optimizer.report.compare.compare import compare_answer, compare_csv, compare_html
 from optimizer.report.export import as_json, rendered
 from optimizer.report.plan.sections import plan_answer

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from optimizer.answers.sweep.reading import load_sweep
-from optimizer.answers.sweep.results import RESULTS
-from optimizer.answers.sweep.sweep import sweep
+from optimizer.answers.many.sweep.reading import load_sweep
+from optimizer.answers.many.sweep.results import RESULTS
+from optimizer.answers.many.sweep.sweep import sweep
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 

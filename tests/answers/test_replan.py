@@ -10,11 +10,11 @@ from support.command import Command
 from support.gate_cases import baseline, offer, scenario, world
 
 from optimizer.answers.gate.baseline import Baseline
+from optimizer.answers.many.replan.choice import PlanOfToday, ReplanChoice
+from optimizer.answers.many.replan.replan import replan
+from optimizer.answers.many.replan.types import Replanned, ReplanReport
+from optimizer.answers.many.replan.words import sentence
 from optimizer.answers.planning import until_it_holds
-from optimizer.answers.replan.choice import PlanOfToday, ReplanChoice
-from optimizer.answers.replan.replan import replan
-from optimizer.answers.replan.types import Replanned, ReplanReport
-from optimizer.answers.replan.words import sentence
 from optimizer.base.errors import InputError
 from optimizer.cli.many.replan import exit_code
 from optimizer.inputs.catalog.records import Catalogs
@@ -23,7 +23,7 @@ from optimizer.inputs.scenario.policy import Migration
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.layout.text import answer_text
-from optimizer.report.replan import replan_answer
+from optimizer.report.many.replan import replan_answer
 
 
 def costing(folder: Path, usd_per_change: float, name: str = "support") -> ScenarioFile:

@@ -13,7 +13,7 @@ from support.command import Command
 from support.tables import OFFERS, SELLERS
 
 from optimizer import RiskReport, load_catalogs, load_scenario, risk
-from optimizer.answers.risk.risk import risk_of_answer, sampled_of
+from optimizer.answers.ahead.risk.risk import risk_of_answer, sampled_of
 from optimizer.base.clock import Clock
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import HOURS_PER_MONTH
@@ -28,11 +28,11 @@ from optimizer.plan.risk.readback import promises
 from optimizer.plan.risk.sample import Sample, Sampled
 from optimizer.plan.risk.speeds import DEVIATIONS, rates_by_deviation, rates_in_draws
 from optimizer.plan.risk.spreads import spreads_of
-from optimizer.plan.verify.risk import verify_risk
+from optimizer.plan.verify.ahead.risk import verify_risk
+from optimizer.report.ahead.risk import risk_answer, with_risk
 from optimizer.report.export import as_json
 from optimizer.report.layout.elements import WrittenAnswer
 from optimizer.report.layout.text import answer_text
-from optimizer.report.risk import risk_answer, with_risk
 
 ON_DEMAND, RESERVED, SPOT = 1.0, 0.6, 0.3
 """USD/h of one L40S."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from optimizer.answers.sweep.dealing import dealt
-from optimizer.answers.sweep.types import RunLimits, SweepRow, SweepRun
+from optimizer.answers.many.sweep.dealing import dealt
+from optimizer.answers.many.sweep.types import RunLimits, SweepRow, SweepRun
 
 LIMITS = RunLimits(1000)
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from optimizer.answers.many.sweep import planning, reading
+from optimizer.answers.many.sweep.planning import RunPlanner
+from optimizer.answers.many.sweep.reading import load_sweep
+from optimizer.answers.many.sweep.results import RESULTS, UNFINISHED, SweepFolder
+from optimizer.answers.many.sweep.sweep import sweep
+from optimizer.answers.many.sweep.types import RunLimits, SweepRow, SweepRuns
 from optimizer.answers.planning.optimize import optimize
-from optimizer.answers.sweep import planning, reading
-from optimizer.answers.sweep.planning import RunPlanner
-from optimizer.answers.sweep.reading import load_sweep
-from optimizer.answers.sweep.results import RESULTS, UNFINISHED, SweepFolder
-from optimizer.answers.sweep.sweep import sweep
-from optimizer.answers.sweep.types import RunLimits, SweepRow, SweepRuns
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.requirements.stated import with_field
@@ -26,7 +26,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.question import predicting
 from optimizer.report.export import rendered
-from optimizer.report.sweep import sweep_answer
+from optimizer.report.many.sweep import sweep_answer
 
 CHAT = {
     "name": "chat", "model": "llama-3.1-8b", "requests_per_second": 8, "input_tokens": 1000, "output_tokens": 300,
@@ -201,7 +201,7 @@ def test_a_disk_that_is_full_keeps_whole_rows_and_is_named(
     rows = sweep(reads(over={RATE: [1, 2]})).rows
     folder = SweepFolder(tmp_path / "out")
     folder.begin()
-    monkeypatch.setattr("optimizer.answers.sweep.results.os.fsync", fsync)
+    monkeypatch.setattr("optimizer.answers.many.sweep.results.os.fsync", fsync)
     folder.add(rows[0])
     with pytest.raises(InputError, match=r"results\.partial\.jsonl: cannot be written: .*space"):
         folder.add(rows[1])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.expositions import TOKENS
 
 from optimizer import InputError, load_catalogs
-from optimizer.answers.watch.bounds import (
+from optimizer.answers.running.watch.bounds import (
     Z,
     mean_between,
     percentile_between,
@@ -17,9 +17,9 @@ from optimizer.answers.watch.bounds import (
     share_between,
     within_between,
 )
-from optimizer.answers.watch.exposition import Scrape, read_exposition
-from optimizer.answers.watch.scrapes import Observed
-from optimizer.answers.watch.window import Histogram, Window
+from optimizer.answers.running.watch.exposition import Scrape, read_exposition
+from optimizer.answers.running.watch.scrapes import Observed
+from optimizer.answers.running.watch.window import Histogram, Window
 from optimizer.base.arrays import Floats
 
 EDGES = np.array([1.0, 2.0, 5.0, 10.0, 50.0, math.inf])

@@ -10,14 +10,14 @@ from support.expositions import LLAMA, VLLM, Served
 from support.scenarios import with_workload
 
 from optimizer import InputError, load_scenario
-from optimizer.answers.watch import judged
-from optimizer.answers.watch.exposition import read_exposition
-from optimizer.answers.watch.judged import Watched
-from optimizer.answers.watch.planned import PlannedReplica, planned_replica
-from optimizer.answers.watch.scrapes import Observed
-from optimizer.answers.watch.types import WatchedFigure
-from optimizer.answers.watch.window import Window
-from optimizer.inputs.catalog.deploying import Quantity
+from optimizer.answers.running.watch import judged
+from optimizer.answers.running.watch.exposition import read_exposition
+from optimizer.answers.running.watch.judged import Watched
+from optimizer.answers.running.watch.planned import PlannedReplica, planned_replica
+from optimizer.answers.running.watch.scrapes import Observed
+from optimizer.answers.running.watch.types import WatchedFigure
+from optimizer.answers.running.watch.window import Window
+from optimizer.inputs.catalog.entries.deploying import Quantity
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.simulation.sample_sizes import proves_at_least
 from optimizer.plan.benchmark.promises import PromisedLimit

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from support.scenarios import on_first_page
 
+from optimizer.answers.ahead.lifecycle.lifecycle import lifecycle
 from optimizer.answers.certificate import certificate_of, checks_of
 from optimizer.answers.compare.compare import compare
 from optimizer.answers.gate.plan import planned
-from optimizer.answers.lifecycle.lifecycle import lifecycle
 from optimizer.answers.planning.frontier import frontier
 from optimizer.answers.planning.optimize import optimize
 from optimizer.answers.planning.why_not import why_not

@@ -8,7 +8,7 @@ import pytest
 from support.scenarios import proven, with_policy, with_workload
 
 from optimizer import load_scenario, optimize
-from optimizer.answers.lifecycle.arithmetic import Training, cumulative_usd, overtaking_month
+from optimizer.answers.ahead.lifecycle.arithmetic import Training, cumulative_usd, overtaking_month
 from optimizer.base.units import BYTES_PER_GIB, HOURS_PER_MONTH, SECONDS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario

@@ -14,14 +14,14 @@ from support.command import Command, Result
 from support.load_generators import Measured, as_guidellm, as_vllm, simulated_run
 
 from optimizer import load_scenario
-from optimizer.answers.benchmark import benchmark
+from optimizer.answers.running.benchmark import benchmark
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.benchmark.commands import TOOLS, warm_up
 from optimizer.plan.benchmark.runs import BenchmarkRun, runs_of
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.benchmark.files import benchmark_files
-from optimizer.report.benchmark.scripts import scripts
 from optimizer.report.export import as_json
+from optimizer.report.running.benchmark.files import benchmark_files
+from optimizer.report.running.benchmark.scripts import scripts
 
 Check = Callable[..., Result]
 

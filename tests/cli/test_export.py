@@ -7,8 +7,8 @@ import pytest
 from support.command import Command
 
 from optimizer import as_json
-from optimizer.answers.export.export import BILL
-from optimizer.answers.export.targets.registry import TARGETS
+from optimizer.answers.running.export.export import BILL
+from optimizer.answers.running.export.targets.registry import TARGETS
 from optimizer.cli import names
 
 

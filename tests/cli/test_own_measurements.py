@@ -15,7 +15,7 @@ from support.load_generators import as_guidellm, as_vllm, simulated_run
 
 from optimizer import load_catalogs, load_scenario, write_overlay
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.engines import Draft
+from optimizer.inputs.catalog.entries.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.measured.batch import predict_batch

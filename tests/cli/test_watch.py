@@ -17,11 +17,11 @@ from support.command import Command, Result
 from support.expositions import LLAMA, SGLANG, VLLM, Served
 
 from optimizer import InputError, load_scenario
-from optimizer.answers.watch.exposition import read_exposition
-from optimizer.answers.watch.judged import Watched
-from optimizer.answers.watch.planned import planned_replica
-from optimizer.answers.watch.scrapes import Observed
-from optimizer.answers.watch.window import Window
+from optimizer.answers.running.watch.exposition import read_exposition
+from optimizer.answers.running.watch.judged import Watched
+from optimizer.answers.running.watch.planned import planned_replica
+from optimizer.answers.running.watch.scrapes import Observed
+from optimizer.answers.running.watch.window import Window
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json

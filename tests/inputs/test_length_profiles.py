@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.lengths import CUTS, LengthProfile
+from optimizer.inputs.catalog.entries.lengths import CUTS, LengthProfile
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import load_scenario

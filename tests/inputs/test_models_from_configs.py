@@ -9,13 +9,14 @@ import pytest
 from support.command import Command
 
 from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.loading import load_catalogs
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.importing.hf_config.decoder import read_decoder
+from optimizer.inputs.importing.hf_config.decoder.decoder import read_decoder
+from optimizer.inputs.importing.hf_config.encoders.vision import vision_params
+from optimizer.inputs.importing.hf_config.families.chosen import family_of
 from optimizer.inputs.importing.hf_config.fields import text_fields
-from optimizer.inputs.importing.hf_config.row import Naming, family_of, model_of_config
-from optimizer.inputs.importing.hf_config.vision import vision_params
+from optimizer.inputs.importing.hf_config.row import Naming, model_of_config
 
 NAMING = Naming("mine", "me/mine", "not stated", "config-mine", date(2026, 11, 20))
 WEIGHT_BITS = {"bf16": 16, "fp16": 16, "fp8": 8.002, "fp4": 4.5, "mxfp4": 4.25, "int4": 4.156}

@@ -11,10 +11,10 @@ import pytest
 
 from optimizer.answers.catalog.models import released_gb
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.importing.hf_config.families import FAMILIES
-from optimizer.inputs.importing.hf_config.names import ALSO_CALLED
+from optimizer.inputs.importing.hf_config.families.also_called import ALSO_CALLED
+from optimizer.inputs.importing.hf_config.families.known import FAMILIES
 from optimizer.inputs.importing.hf_config.row import Naming, model_of_config
 from optimizer.performance.physics.memory import kv_bytes_per_sequence
 from optimizer.performance.physics.setup import Configuration, gather

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.importing.hf_config.row import Naming, model_of_config
 
 SIGLIP = {

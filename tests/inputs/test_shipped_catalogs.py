@@ -6,8 +6,8 @@ import pytest
 
 from optimizer.base.units import BYTES_PER_GB, BYTES_PER_MIB, PARAMS_PER_BILLION
 from optimizer.inputs.catalog.checks import check_rows
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.loading import FIGURE_UNITS, load_catalogs
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import quality_share, quality_spread
 from optimizer.inputs.catalog.records import Catalogs
 

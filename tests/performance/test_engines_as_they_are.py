@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from optimizer.inputs.catalog.engines import EngineDefault
+from optimizer.inputs.catalog.entries.engines import EngineDefault
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
 from optimizer.inputs.scenario.scenario import Scenario

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from optimizer.inputs.catalog.engines import Draft
+from optimizer.inputs.catalog.entries.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.measured.batch import predict_batch

@@ -11,8 +11,8 @@ from support.paths import ROOT
 from support.scenarios import with_policy
 
 from optimizer import load_scenario
-from optimizer.answers.benchmark import benchmark
 from optimizer.answers.planning.optimize import optimize
+from optimizer.answers.running.benchmark import benchmark
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import ArrivalProcess, Scenario
@@ -21,7 +21,7 @@ from optimizer.plan.benchmark.commands import TOOLS, Written, command, goodput_l
 from optimizer.plan.benchmark.promises import share_within
 from optimizer.plan.benchmark.runs import LONGEST_S, SHORTEST_S, BenchmarkRun, runs_of
 from optimizer.plan.record.report import PlanReport
-from optimizer.report.benchmark.files import benchmark_files
+from optimizer.report.running.benchmark.files import benchmark_files
 
 FLAGS = json.loads((ROOT / "tests" / "data" / "benchmark_flags.json").read_text(encoding="utf-8"))
 """Every option of the four tools, from their wheels."""

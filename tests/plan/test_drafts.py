@@ -16,10 +16,10 @@ from support.exporting import on_tensorrt, runs, with_deployment
 from support.scenarios import monthly_cost, proven
 
 from optimizer import as_json, optimize
-from optimizer.answers.benchmark import benchmark
-from optimizer.answers.export.export import export, export_plan
+from optimizer.answers.running.benchmark import benchmark
+from optimizer.answers.running.export.export import export, export_plan
 from optimizer.base.errors import InputError
-from optimizer.inputs.catalog.engines import Draft
+from optimizer.inputs.catalog.entries.engines import Draft
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.policy import InForce
@@ -36,7 +36,7 @@ from optimizer.plan.record.containers import ContainerHours, Containers
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.report import Patchwork, PlanReport
 from optimizer.plan.verify.verify import verify
-from optimizer.report.benchmark.files import benchmark_answer
+from optimizer.report.running.benchmark.files import benchmark_answer
 
 EAGLE = {"method": "eagle3", "draft_tokens": 3, "accepted_tokens": 2.5}
 DRAFT = "nvidia/gpt-oss-120b-Eagle3-v3"

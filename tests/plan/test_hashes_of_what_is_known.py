@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.terms import Terms
 from optimizer.plan.record.origin import catalogs_sha256
 
 NO_PLAN_DEPENDS_ON = {

@@ -10,8 +10,8 @@ from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.report import PlanReport
+from optimizer.plan.simulate.served import LARGEST_FLEET
 from optimizer.plan.simulate.servers import services
-from optimizer.plan.simulate.simulated import LARGEST_FLEET
 from optimizer.plan.verify.claim import Claim
 from optimizer.plan.verify.supply import packed
 

@@ -7,8 +7,8 @@ import pytest
 from support.asking import CHAT
 from support.scenarios import proven
 
+from optimizer.inputs.catalog.entries.terms import Operator
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.terms import Operator
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.losses import by_operator, share_left
 from optimizer.plan.question.inquiry import Inquiry

@@ -13,8 +13,8 @@ from support.command import Command
 
 from optimizer import as_json
 from optimizer.answers.bill import BillLine
-from optimizer.answers.export.export import export_plan
-from optimizer.answers.export.record import Export, PlannedBill
+from optimizer.answers.running.export.export import export_plan
+from optimizer.answers.running.export.record import Export, PlannedBill
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.record.report import PlanReport

@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from optimizer.answers.export.export import export
-from optimizer.answers.export.record import Export, LeftOut, Run
-from optimizer.answers.export.runs import runs_of
+from optimizer.answers.running.export.export import export
+from optimizer.answers.running.export.record import Export, LeftOut, Run
+from optimizer.answers.running.export.runs import runs_of
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.report import PlanReport

@@ -24,7 +24,7 @@ from optimizer.base.clock import Clock
 from optimizer.base.memory import Memory
 from optimizer.cli import calls
 from optimizer.cli.options import TIME_LIMIT_S
-from optimizer.inputs.catalog.csv_tables import CsvTable
+from optimizer.inputs.catalog.reading.csv_tables import CsvTable
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.scenario import Scenario

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -71,19 +71,8 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
         InputError: figures that are none, rows that cannot be predicted, runs of one point that contradict each other,
             nothing to use.
     """
-    if wrong := unreadable(frame, file):
-        raise InputError(wrong)
-    frame = frame.assign(exclude_throughput=_excluded(frame))
-    line = np.arange(len(frame)) + HEADING_LINES
-    left_out = _left_out(frame, catalogs, file)
-    kept = left_out == ""
-    told = tuple(f"{file}:{at}: {why}" for at, why in zip(line[~kept], left_out[~kept], strict=True))
-    if not kept.any():
-        refused = zip(line.tolist(), left_out, strict=True)
-        hints = {QUEUE: "measure below the capacity"}
-        raise InputError(Finding(file, at, "", str(why), hints.get(str(why), "")) for at, why in refused)
-    usable, lines = frame[kept].reset_index(drop=True), line[kept]
-    fitted = problem(usable, catalogs, drafts=True).as_asked()
+    usable = _usable(frame, catalogs, file)
+    fitted = problem(usable.frame, catalogs, drafts=True).as_asked()
     values = fitted.calibration.values
     errors = fitted.measured - log_predicted(fitted, values)
     names = names_of(fitted.table, fitted.rows, catalogs)
@@ -91,21 +80,49 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
     places = Strata(gpu, model, configuration, load_classes(fitted, values))
     columns = same_points(fitted.table, fitted.rows, catalogs)
     point = columns.groupby(list(columns.columns), dropna=False, sort=False).ngroup().to_numpy().astype(np.intp)
-    _refuse_slips(errors, file, lines)
-    _refuse_contradictions(fitted, errors, point, file, lines)
+    _refuse_slips(errors, file, usable.line)
+    _refuse_contradictions(fitted, errors, point, file, usable.line)
     # (run) -> the first run of its point
     first = np.unique(point, return_index=True)[1]
     means = pd.DataFrame(errors.T).groupby(point, sort=True).mean().to_numpy().T
     return OwnPoints(
-        frame=usable,
+        frame=usable.frame,
         name=places.configuration,
         places=places.take(first),
         errors=means,
         row=first,
-        line=lines[first],
-        left_out=told,
+        line=usable.line[first],
+        left_out=usable.left_out,
         remarks=tuple(_remarks(fitted.table, fitted.rows, catalogs)),
     )
+
+
+class _Usable(NamedTuple):
+    """The rows that say something, (n,) the lines of the file that they stand in, and why others were left out."""
+
+    frame: pd.DataFrame
+    line: Ints
+    left_out: tuple[str, ...]
+
+
+def _usable(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> _Usable:
+    """Of a file's rows those that may be held against predictions.
+
+    Raises:
+        InputError: figures that are none, rows that cannot be predicted, no row that may be used.
+    """
+    if wrong := unreadable(frame, file):
+        raise InputError(wrong)
+    frame = frame.assign(exclude_throughput=_excluded(frame))
+    line = np.arange(len(frame)) + HEADING_LINES
+    left_out = _left_out(frame, catalogs, file)
+    kept = left_out == ""
+    if not kept.any():
+        refused = zip(line.tolist(), left_out, strict=True)
+        hints = {QUEUE: "measure below the capacity"}
+        raise InputError(Finding(file, at, "", str(why), hints.get(str(why), "")) for at, why in refused)
+    told = tuple(f"{file}:{at}: {why}" for at, why in zip(line[~kept], left_out[~kept], strict=True))
+    return _Usable(frame[kept].reset_index(drop=True), line[kept], told)
 
 
 def _excluded(frame: pd.DataFrame) -> Names:

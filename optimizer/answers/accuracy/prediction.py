@@ -7,7 +7,7 @@ import pandas as pd
 from optimizer.answers.accuracy.predicted import Interval, Prediction, Setting
 from optimizer.answers.accuracy.releases import newer_release, unknown_release
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.inputs.catalog.engines import Engine
+from optimizer.inputs.catalog.entries.engines import Engine
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.batch import predict_batch
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from optimizer.inputs.catalog.engines import Engine
+from optimizer.inputs.catalog.entries.engines import Engine
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.eras import version_number

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import InputError, did_you_mean
 from optimizer.base.figures import exactly
-from optimizer.inputs.catalog.engines import Draft, DraftMethod
+from optimizer.inputs.catalog.entries.engines import Draft, DraftMethod
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.load_results.record import Flaw, Load, LoadResult
 from optimizer.inputs.importing.names import Names, names_of

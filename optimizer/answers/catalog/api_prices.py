@@ -15,12 +15,13 @@ from optimizer.answers.catalog.imported import (
     ImportedPrices,
     PriceListTerms,
     PriceRefused,
+    check_names,
     left_out_prices,
     new_sources,
     newer_day,
 )
 from optimizer.base.errors import Finding, InputError, did_you_mean
-from optimizer.base.signs import look, mixed_scripts, unseen
+from optimizer.base.signs import look
 from optimizer.inputs.catalog.records import Catalogs, ServerlessPrice
 from optimizer.inputs.importing.api_prices import CACHED, INPUT, OUTPUT, REQUEST, ListedApi, read_api_prices
 from optimizer.performance.candidates.apis import TUNED
@@ -160,11 +161,7 @@ def _row(listed: ListedApi, known: _Known, named: Mapping[str, str], terms: Pric
 
 def _check(listed: ListedApi, provider: str) -> None:
     """Names that can be told apart by eye, and a price for prompts and answers, or for requests, above zero."""
-    for name in (provider, listed.name):
-        if problem := unseen(name):
-            raise PriceRefused(f"its name {problem}", name)
-        if scripts := mixed_scripts(name):
-            raise PriceRefused(f"its name mixes {scripts} letters, which look alike", name)
+    check_names(provider, listed.name)
     about = f"{provider}/{listed.name}"
     asked = {column: listed.prices_usd.get(column) for column in (INPUT, OUTPUT, REQUEST)}
     if any(price is not None and price <= 0 for price in asked.values()) or listed.prices_usd.get(CACHED, 0) < 0:

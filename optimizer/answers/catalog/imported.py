@@ -8,11 +8,12 @@ from typing import Final
 
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.model import Strict
+from optimizer.base.signs import mixed_scripts, unseen
+from optimizer.inputs.catalog.entries.sources import Source
+from optimizer.inputs.catalog.entries.terms import Seller
 from optimizer.inputs.catalog.kinds import Confidence, ProviderKind, SellerKind
 from optimizer.inputs.catalog.loading import CatalogDate
 from optimizer.inputs.catalog.records import Catalogs, Offer, ServerlessPrice
-from optimizer.inputs.catalog.sources import Source
-from optimizer.inputs.catalog.terms import Seller
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,19 @@ class PriceRefused(Exception):
     def __init__(self, reason: str, about: str, hint: str = "") -> None:
         self.reason = (reason, about, hint)
         super().__init__(reason)
+
+
+def check_names(*names: str) -> None:
+    """That each can be read by eye as what it is: nothing unseen in it, no letters of two scripts that look alike.
+
+    Raises:
+        PriceRefused: one deceives.
+    """
+    for name in names:
+        if problem := unseen(name):
+            raise PriceRefused(f"its name {problem}", name)
+        if scripts := mixed_scripts(name):
+            raise PriceRefused(f"its name mixes {scripts} letters, which look alike", name)
 
 
 def left_out_prices(refused: Mapping[tuple[str, str, str], Sequence[int]]) -> tuple[LeftOutPrices, ...]:

@@ -15,17 +15,18 @@ from optimizer.answers.catalog.imported import (
     ImportedPrices,
     PriceListTerms,
     PriceRefused,
+    check_names,
     left_out_prices,
     new_sources,
     newer_day,
 )
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import figure
-from optimizer.base.signs import look, mixed_scripts, unseen
+from optimizer.base.signs import look
+from optimizer.inputs.catalog.entries.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
+from optimizer.inputs.catalog.entries.terms import Seller
 from optimizer.inputs.catalog.kinds import ProviderKind
-from optimizer.inputs.catalog.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.catalog.terms import Seller
 from optimizer.inputs.importing.api_prices import API_FORMATS
 from optimizer.inputs.importing.names import Names, folded, names_of
 from optimizer.inputs.importing.price_lists import Listed, read_price_list
@@ -184,11 +185,7 @@ def _names(offer: Offer) -> tuple[str, ...]:
 
 def _check_names(offer: Offer, known: dict[str, str]) -> None:
     """A name that deceives the eye is refused: whoever reads the plan could not tell what it buys."""
-    for name in (offer.provider, offer.region, offer.instance_type):
-        if problem := unseen(name):
-            raise PriceRefused(f"its name {problem}", name)
-        if scripts := mixed_scripts(name):
-            raise PriceRefused(f"its name mixes {scripts} letters, which look alike", name)
+    check_names(offer.provider, offer.region, offer.instance_type)
     for name in _names(offer):
         first = known.setdefault(look(name), name)
         if first != name:

@@ -12,9 +12,9 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.files import read_bytes
 from optimizer.base.model import Strict
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB
-from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.entries.models import Model, ModelAlias
+from optimizer.inputs.catalog.entries.sources import Source
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.sources import Source
 from optimizer.inputs.importing.hf_config.row import CONFIG_NAME, Naming, model_of_config
 from optimizer.performance.physics.facts import PLAIN_PRECISION, network_facts, weight_facts
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from optimizer.inputs.catalog.checks import CatalogFinding, check_rows
-from optimizer.inputs.catalog.engines import Engine
+from optimizer.inputs.catalog.entries.engines import Engine
 from optimizer.inputs.catalog.records import Catalogs, Gpu
 from optimizer.performance.measured.batch import predict_batch
 

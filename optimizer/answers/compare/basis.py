@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from optimizer.answers.compare.rows import volume_of
 from optimizer.answers.compare.types import Assumption, SourceOfPrices
 from optimizer.base.figures import figure
+from optimizer.inputs.catalog.entries.sources import Source
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.sources import Source
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.record.origin import asked, fields_of, inputs_of

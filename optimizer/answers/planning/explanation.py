@@ -1,7 +1,7 @@
 """The explanation of an answer, put together: what binds, what else there is, how sure it is; as far as time allows."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from optimizer.answers.planning.until_it_holds import held_answer, held_plan
@@ -65,13 +65,79 @@ def explained(
         first_page: Whether only what that page tells is asked beside the plan.
     """
     inquiry = beside.for_comparison()
-    scenario, few = inquiry.scenario, narrowed(inquiry)
+    scenario, catalogs, few = inquiry.scenario, inquiry.catalogs, narrowed(inquiry)
+    found = _asked_beside(inquiry, few, bought, first_page=first_page)
+    measured = requirements(scenario, catalogs, bought)
+    undecided = iter(()) if first_page else deciding(few, bought, measured, found.promises)
+    fields, limit = until_limit(undecided)
+    limits = with_deciding(measured, fields)
+    week = None if _proven(answer) else answer.formulation.periods
+    return Explanation(
+        summary=_summary(answer, bought, simplicity),
+        binding=[item for item in limits if item.binding],
+        requirements=limits,
+        alternatives=sorted(_within(scenario, _in_time(found.next_best)), key=_cheapest_first),
+        opportunities=_in_time(found.offered),
+        also_priced=tuple(_in_time(found.also_priced)),
+        baselines=_within(scenario, _in_time(found.rules)),
+        rejected=counts.rejected,
+        nearest_misses=[],
+        conflict=[],
+        relaxations=[],
+        only_bounded=[item for item in found.opportunities if item.at_least_usd is not None],
+        marginal_values=[],
+        breakpoints=[],
+        exposure=None,
+        benchmark=first_benchmark(scenario, catalogs, bought),
+        track_record=track_record(scenario, catalogs),
+        instance_lost=instance_lost(scenario, bought),
+        warnings=[
+            *idle_filters(scenario, inquiry.market),
+            *warnings(scenario, catalogs, bought, week, found.next_best),
+            *left_out_unrecorded(scenario, inquiry.market),
+            *savings(found.unpublished),
+        ],
+        not_worked_out=[*_stopped("which other limits bind", limit), *found.not_compared],
+    )
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Plans beside the chosen one, by what is asked of them."""
+
+    promises: Mapping[str, Alternative]
+    """What the plan costs without each promise that insures it, by field."""
+    next_best: Sequence[Alternative]
+    opportunities: Sequence[Alternative]
+    """What else could be had, and the plan by the central prediction."""
+    unpublished: Sequence[Alternative]
+    """What it would be worth if the catalogs said more."""
+    rules: Sequence[Alternative]
+    """Of thumb."""
+    also_priced: Sequence[Alternative]
+
+    @property
+    def offered(self) -> list[Alternative]:
+        """What might be chosen instead if something asked for, or known, were otherwise."""
+        return [*self.promises.values(), *self.opportunities, *self.unpublished]
+
+    @property
+    def not_compared(self) -> list[str]:
+        """Sentences on what time was too short for."""
+        each = (*self.next_best, *self.offered, *self.also_priced, *self.rules)
+        return [item.text for item in each if item.outcome == "unproven"]
+
+
+def _asked_beside(inquiry: Inquiry, few: Inquiry, bought: PlannedFleet, *, first_page: bool) -> _Beside:
+    """What else there is, all asked in one turn, so that nothing is tried again before all has been asked; `few` is the
+    question of the fewer configurations that a comparison needs.
+    """
     insured = {field: each for field, each in insurance(inquiry).items() if _is_told(each, first_page)}
-    unbudgeted = few.under_policy(max_monthly_usd=None) if scenario.policy.max_monthly_usd is not None else few
-    also = list(by_api(inquiry, bought))
+    budget_usd = inquiry.scenario.policy.max_monthly_usd
+    unbudgeted = few if budget_usd is None else few.under_policy(max_monthly_usd=None)
+    also_priced = list(by_api(inquiry, bought))
     within = few.clock.share(SHARE_OF_AVAILABILITY)
-    also += availability(replace(unbudgeted, close_enough=True), within, bought, held_answer)
-    # in one turn, so that none is tried again before all have been asked
+    also_priced += availability(replace(unbudgeted, close_enough=True), within, bought, held_answer)
     groups = (
         insured.values(),
         next_best(unbudgeted, bought),
@@ -79,43 +145,10 @@ def explained(
         unpublished(inquiry),
         rule_of_thumb(unbudgeted),
     )
-    untold_kinds = _behind(also, bought) if first_page else frozenset()
+    untold_kinds = _behind(also_priced, bought) if first_page else frozenset()
     told = ([each for each in group if _is_told(each, first_page, untold_kinds)] for group in groups)
     without, others, more, untold, rules = compared(bought, held_answer, *told)
-    promises = dict(zip(insured, without, strict=True))
-    measured = requirements(scenario, inquiry.catalogs, bought)
-    fields, limit = until_limit(iter(()) if first_page else deciding(few, bought, measured, promises))
-    limits = with_deciding(measured, fields)
-    offered = [*promises.values(), *more, *untold]
-    uncompared = [item.text for item in (*others, *offered, *also, *rules) if item.outcome == "unproven"]
-    week = None if _proven(answer) else answer.formulation.periods
-    return Explanation(
-        summary=_summary(answer, bought, simplicity),
-        binding=[item for item in limits if item.binding],
-        requirements=limits,
-        alternatives=sorted(_within(scenario, _in_time(others)), key=_cheapest_first),
-        opportunities=_in_time(offered),
-        also_priced=tuple(_in_time(also)),
-        baselines=_within(scenario, _in_time(rules)),
-        rejected=counts.rejected,
-        nearest_misses=[],
-        conflict=[],
-        relaxations=[],
-        only_bounded=[item for item in more if item.at_least_usd is not None],
-        marginal_values=[],
-        breakpoints=[],
-        exposure=None,
-        benchmark=first_benchmark(scenario, inquiry.catalogs, bought),
-        track_record=track_record(scenario, inquiry.catalogs),
-        instance_lost=instance_lost(scenario, bought),
-        warnings=[
-            *idle_filters(scenario, inquiry.market),
-            *warnings(scenario, inquiry.catalogs, bought, week, others),
-            *left_out_unrecorded(scenario, inquiry.market),
-            *savings(untold),
-        ],
-        not_worked_out=[*_stopped("which other limits bind", limit), *uncompared],
-    )
+    return _Beside(dict(zip(insured, without, strict=True)), others, more, untold, rules, also_priced)
 
 
 def _is_told(question: SideQuestion, first_page: bool, untold: Collection[str] = ()) -> bool:

@@ -10,8 +10,9 @@ from decimal import ROUND_FLOOR, Decimal
 from optimizer.answers.planning.explanation import explained, with_variations, without_plan
 from optimizer.answers.planning.tried import tried
 from optimizer.answers.planning.until_it_holds import held_answer
+from optimizer.answers.withheld import confirmed
 from optimizer.base.clock import Clock
-from optimizer.base.errors import InputError, VerificationFailed
+from optimizer.base.errors import InputError
 from optimizer.base.memory import Memory
 from optimizer.base.progress import BestAndBound, Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -177,11 +178,8 @@ def verified(inquiry: Inquiry, bought: PlannedFleet, simplicity: Simplicity | No
     Raises:
         VerificationFailed: one does not.
     """
-    verification = verify(inquiry.scenario, inquiry.catalogs, bought, simplicity=simplicity, avoided=inquiry.avoided)
-    if not verification.passed:
-        wrong = "; ".join(f"{check.name}: {check.text}" for check in verification.checks if not check.passed)
-        raise VerificationFailed(f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises: {wrong}")
-    return verification
+    found = verify(inquiry.scenario, inquiry.catalogs, bought, simplicity=simplicity, avoided=inquiry.avoided)
+    return confirmed(found, f"the plan for {inquiry.scenario.name} is withheld, it breaks its promises")
 
 
 def _report(

@@ -22,6 +22,11 @@ ProviderKindOption = Annotated[
 ]
 SellerOption = Annotated[str, typer.Option(help=f"Of providers new to the catalog: {', '.join(SELLERS)}.")]
 GpuNamesOption = Annotated[list[str] | None, typer.Option(help="NAME=ID: what a name in the file stands for.")]
+SourceOption = Annotated[str, typer.Option(help="Name of the source, where rows do not state one.")]
+AsOfOption = Annotated[
+    datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
+]
+ProviderOption = Annotated[str, typer.Option(help="Who sells, where rows do not say.")]
 ModelNamesOption = Annotated[
     list[str] | None, typer.Option(help="NAME=ID: what a hosted model's name in the file stands for.")
 ]
@@ -37,11 +42,9 @@ def catalog_import(
     output: Annotated[
         Path, typer.Option("--output", help="Folder for the rows and their sources; then use it with --catalogs.")
     ],
-    source: Annotated[str, typer.Option(help="Name of the source, where rows do not state one.")] = "",
-    as_of: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
-    ] = None,
-    provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
+    source: SourceOption = "",
+    as_of: AsOfOption = None,
+    provider: ProviderOption = "",
     provider_kind: ProviderKindOption = "",
     seller: SellerOption = "unknown",
     price_list: Annotated[
@@ -89,11 +92,9 @@ def catalog_update(
     output: Annotated[
         Path, typer.Option("--output", help="Your folder of catalog files; then use it with --catalogs.")
     ],
-    source: Annotated[str, typer.Option(help="Name of the source, where rows do not state one.")] = "",
-    as_of: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day of the prices, where rows do not state it.")
-    ] = None,
-    provider: Annotated[str, typer.Option(help="Who sells, where rows do not say.")] = "",
+    source: SourceOption = "",
+    as_of: AsOfOption = None,
+    provider: ProviderOption = "",
     provider_kind: ProviderKindOption = "",
     seller: SellerOption = "unknown",
     gpu: GpuNamesOption = None,

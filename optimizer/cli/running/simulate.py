@@ -128,7 +128,7 @@ def simulate(
     coming = calls.arrivals_of(arrivals, trace)
     if calls.is_plan(Path(plan)):
         known = calls.load_catalogs(catalogs)
-        report, scenario = calls.planned(Path(plan), known)
+        report, scenario = calls.plan_in(Path(plan), known)
         check_writable(output)
     else:
         inputs = question(plan, catalogs, output)

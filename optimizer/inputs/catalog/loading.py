@@ -10,23 +10,23 @@ from pydantic import ValidationError
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog import engines as engine_rows
 from optimizer.inputs.catalog import records as catalog
-from optimizer.inputs.catalog import terms as own
-from optimizer.inputs.catalog.csv_tables import AllRows, CsvTable, LocatedRow, Rows
-from optimizer.inputs.catalog.deploying import DeployFacts, DeployName, EngineFlag, EngineMetric
+from optimizer.inputs.catalog.entries import engines as engine_rows
+from optimizer.inputs.catalog.entries import terms as own
+from optimizer.inputs.catalog.entries.deploying import DeployFacts, DeployName, EngineFlag, EngineMetric
+from optimizer.inputs.catalog.entries.lengths import LengthProfile, ThinkingLength
+from optimizer.inputs.catalog.entries.models import Model, ModelAlias
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice, StartUp
+from optimizer.inputs.catalog.entries.quality_spread import QualitySpread
+from optimizer.inputs.catalog.entries.risk_spread import RiskSpread
+from optimizer.inputs.catalog.entries.sources import PricePlace, Source
 from optimizer.inputs.catalog.kinds import Link
-from optimizer.inputs.catalog.lengths import LengthProfile, ThinkingLength
-from optimizer.inputs.catalog.loading_terms import Priced, priced
-from optimizer.inputs.catalog.look_alikes import look_alikes
-from optimizer.inputs.catalog.models import Model, ModelAlias
-from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
-from optimizer.inputs.catalog.price_places import price_places
-from optimizer.inputs.catalog.quality_spread import QualitySpread
+from optimizer.inputs.catalog.reading.csv_tables import AllRows, CsvTable, LocatedRow, Rows
+from optimizer.inputs.catalog.reading.loading_terms import Priced, priced
+from optimizer.inputs.catalog.reading.look_alikes import look_alikes
+from optimizer.inputs.catalog.reading.price_places import price_places
 from optimizer.inputs.catalog.records import Catalogs, Gpu
-from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.catalog.shipped import shipped_dir
-from optimizer.inputs.catalog.sources import PricePlace, Source
 
 SHIPPED_LABEL: Final = "catalogs"
 """How messages name the shipped folder."""

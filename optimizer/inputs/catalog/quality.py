@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from optimizer.inputs.catalog.entries.models import Model
+from optimizer.inputs.catalog.entries.quality_spread import FEWEST_MODELS, QualitySpread
 from optimizer.inputs.catalog.kinds import BenchmarkKind
-from optimizer.inputs.catalog.models import Model
-from optimizer.inputs.catalog.quality_spread import FEWEST_MODELS, QualitySpread
 from optimizer.inputs.catalog.records import Catalogs, QualityFigure
 
 SIXTEEN_BIT: Final = frozenset({"bf16", "fp16"})

@@ -11,8 +11,23 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.deploying import DeployFacts
-from optimizer.inputs.catalog.engines import Acceptance, Engine, EngineDefault
+from optimizer.inputs.catalog.entries.deploying import DeployFacts
+from optimizer.inputs.catalog.entries.engines import Acceptance, Engine, EngineDefault
+from optimizer.inputs.catalog.entries.lengths import LengthProfile, ThinkingLength
+from optimizer.inputs.catalog.entries.models import Model, ModelAlias
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice, StartUp
+from optimizer.inputs.catalog.entries.quality_spread import QualitySpread
+from optimizer.inputs.catalog.entries.quantities import (
+    Count,
+    GpuCount,
+    NonNegative,
+    Positive,
+    UnitShare,
+    UsdPerHour,
+    UsdPerUnit,
+)
+from optimizer.inputs.catalog.entries.sources import PricePlace, Source
+from optimizer.inputs.catalog.entries.terms import OfferAlias, Terms
 from optimizer.inputs.catalog.kinds import (
     UNCOMMITTED,
     BenchmarkKind,
@@ -25,21 +40,6 @@ from optimizer.inputs.catalog.kinds import (
     PriceOf,
     QuantizedPart,
 )
-from optimizer.inputs.catalog.lengths import LengthProfile, ThinkingLength
-from optimizer.inputs.catalog.models import Model, ModelAlias
-from optimizer.inputs.catalog.per_second import PerSecondPrice, StartUp
-from optimizer.inputs.catalog.quality_spread import QualitySpread
-from optimizer.inputs.catalog.quantities import (
-    Count,
-    GpuCount,
-    NonNegative,
-    Positive,
-    UnitShare,
-    UsdPerHour,
-    UsdPerUnit,
-)
-from optimizer.inputs.catalog.sources import PricePlace, Source
-from optimizer.inputs.catalog.terms import OfferAlias, Terms
 
 Row = TypeVar("Row")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from optimizer.base.errors import Finding
 from optimizer.base.units import BYTES_PER_GIB
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.scenario.scenario import LoraAdapters
 
 BYTES_PER_WEIGHT = 2

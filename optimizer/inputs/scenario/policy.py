@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import BYTES_PER_GB, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
-from optimizer.inputs.catalog.engines import draft_name
+from optimizer.inputs.catalog.entries.engines import draft_name
 from optimizer.inputs.catalog.kinds import Confidence, PricingTerm, ProviderKind, SellerKind
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.fields import (

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 from statistics import NormalDist
 from typing import Final
 
-from optimizer.inputs.catalog.lengths import CUTS, LengthProfile, least_and_most
+from optimizer.inputs.catalog.entries.lengths import CUTS, LengthProfile, least_and_most
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.inputs.scenario.demand import RequestClass, RequestLengths
 from optimizer.inputs.scenario.scenario import Scenario, Workload

@@ -6,7 +6,7 @@ from typing import Any, Final
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
-from optimizer.inputs.catalog.engines import Draft, counted_drafts
+from optimizer.inputs.catalog.entries.engines import Draft, counted_drafts
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import Demand, TokensPerDay
 from optimizer.inputs.scenario.fields import MAX_RATE

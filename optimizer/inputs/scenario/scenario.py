@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from optimizer.base.model import Strict
 from optimizer.base.signs import look
 from optimizer.base.units import MS_PER_S
-from optimizer.inputs.catalog.engines import Draft
+from optimizer.inputs.catalog.entries.engines import Draft
 from optimizer.inputs.scenario.demand import (
     POISSON_CV2,
     SHARE_TOLERANCE,

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.engines import Draft
+from optimizer.inputs.catalog.entries.engines import Draft
 from optimizer.inputs.scenario.fields import ModelName, NameOf, Number, PositiveWhole, repeated
 
 

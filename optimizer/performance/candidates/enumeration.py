@@ -8,9 +8,9 @@ import numpy as np
 
 from optimizer.base.arrays import Flags
 from optimizer.base.errors import Finding, InputError
-from optimizer.inputs.catalog.engines import Engine
+from optimizer.inputs.catalog.entries.engines import Engine
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.kinds import Link
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload
@@ -57,12 +57,7 @@ def configurations_of(
         raise InputError(findings)
     name, drafts = workload.model, workload.drafts_of(workload.model)
     model = catalogs.model(name)
-    layouts_on: dict[Platform, list[tuple[int, int]]] = {}
-    for platform, widest in sorted(platforms.items(), key=str):
-        layouts_on[platform[0], "none", None] = [(1, 1)]
-        layouts = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
-        if layouts:
-            layouts_on[platform] = layouts
+    layouts_on = _layouts_on(platforms)
     precisions = {gpu: _precisions(model, gpu, catalogs, policy) for gpu, _, _ in layouts_on}
     engines = _plannable(catalogs)
     configurations: list[Configuration] = []
@@ -83,6 +78,17 @@ def configurations_of(
             runs.append((number, len(configurations) - before))
     numbers, lengths = zip(*runs, strict=True) if runs else ((), ())
     return tuple(configurations), Categorical(tuple(kinds), np.repeat(np.array(numbers, dtype=np.intp), lengths))
+
+
+def _layouts_on(platforms: Mapping[Platform, int]) -> dict[Platform, list[tuple[int, int]]]:
+    """Tensor and pipeline parallel degrees on each platform, by the most GPUs that it joins; one GPU needs no link."""
+    found: dict[Platform, list[tuple[int, int]]] = {}
+    for platform, widest in sorted(platforms.items(), key=str):
+        found[platform[0], "none", None] = [(1, 1)]
+        several = [(tp, pp) for tp, pp in product(DEGREES, DEGREES) if 1 < tp * pp <= widest]
+        if several:
+            found[platform] = several
+    return found
 
 
 def _plannable(catalogs: Catalogs) -> list[Engine]:

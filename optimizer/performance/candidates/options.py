@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.quality import QualityEstimate
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router

@@ -1,6 +1,7 @@
 """`optimizer predict --batch`: a table of deployments in, the same table with predictions out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -105,7 +106,9 @@ def predict_batch(
     """
     table = read_table(frame, catalogs)
     found, rows = deployments(table, catalogs)
-    columns = {} if found is None else _predicted(found, table, rows, catalogs, look_up=look_up, foreign=foreign)
+    columns: dict[str, Names] = {}
+    if found is not None:
+        columns = _predicted(_BatchRows(table, rows, found, catalogs), look_up=look_up, foreign=foreign)
     ok = table.problem == ""
     result = frame.assign(
         pred_status=np.where(ok, "ok", "unsupported"), pred_reason=np.where(ok, table.note, table.problem)
@@ -115,40 +118,94 @@ def predict_batch(
     return result
 
 
-def _predicted(
-    found: Deployments, table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, look_up: bool, foreign: bool
-) -> dict[str, Names]:
+@dataclass(frozen=True)
+class _BatchRows:
+    """The n predictable rows of a table.
+
+    Attributes:
+        table: In which they stand.
+        at: (n,) where.
+        found: Their deployments.
+        catalogs: What is known.
+    """
+
+    table: DeploymentTable
+    at: Ints
+    found: Deployments
+    catalogs: Catalogs
+
+    def names(self, *columns: str) -> list[Names]:
+        """What these columns say of each row, (n,) each."""
+        return [self.table.names[column][self.at] for column in columns]
+
+    @property
+    def output_tokens(self) -> Floats:
+        """(n,) of an answer."""
+        return self.table.numbers["output_tokens"][self.at]
+
+    def remark(self, rows: Flags, text: str) -> None:
+        """Says so of some rows, (n,)."""
+        self.table.remark(self.table.column(self.at, rows, False), text)
+
+    def missing(self, *, foreign: bool) -> Missing:
+        """What nobody measured about each, and whether its settings are somebody else's."""
+        names = dict(zip(PAIRED, self.names(*PAIRED), strict=True))
+        slow = host_linked(self.catalogs, names["gpu"], self.table.layout["tp"][self.at])
+        everywhere = {HOST_LINK: slow, AUTHOR: np.full(len(self.at), foreign)}
+        known = with_everywhere(unseen(self.catalogs, named_pairs(self.catalogs, **names)), **everywhere)
+        # neither is among the measurements that constants and widths come from
+        return with_everywhere(known, **{DRAFTED: self.found.setup.layout.draft_tokens > 0, APART: self.found.apart})
+
+    def unheard_of(self) -> Flags:
+        """Whether no documentation says that its engine runs its precision on its GPU, (n,)."""
+        engines, gpus = self.catalogs.engines, self.catalogs.gpus
+        kinds = Categorical.of(list(zip(*self.names("engine", "gpu", "precision"), strict=True)))
+        return ~kinds.passing(lambda kind: engines[kind[0]].runs(gpus[kind[1]].architecture, kind[2]))
+
+    def too_long(self) -> Flags:
+        """Whether its requests exceed the context of its model, (n,)."""
+        demand = self.found.demand
+        whole = demand.new_tokens + demand.cached_tokens + demand.output_tokens
+        longer: Flags = whole[:, 0] > self.found.setup.network.max_context
+        return longer
+
+    def guessed_stages(self, calibration: Calibration) -> Flags:
+        """Whether it runs pipeline stages that nobody measured for its kind, (n,)."""
+        guessed = self.table.layout["pp"][self.at] > 1
+        names = pipelines(self.catalogs, *(each[guessed] for each in self.names("engine", "model", "gpu")))
+        guessed[guessed] = ~np.isin(names, list(calibration.members(EVIDENCE)))
+        return guessed
+
+
+def _predicted(rows: _BatchRows, *, look_up: bool, foreign: bool) -> dict[str, Names]:
     """The columns of the predictable rows: values, the ends of their intervals, and what they rest on."""
-    calibration = calibration_of(catalogs)
-    # neither is among the measurements that constants and widths come from
-    aside = {DRAFTED: found.setup.layout.draft_tokens > 0, APART: found.apart}
-    missing = with_everywhere(_missing(table, rows, catalogs, foreign=foreign), **aside)
-    own = OwnPredictions.of(table, rows, catalogs)
-    seen = measured(table, rows, catalogs, shipped_measurements()) if look_up else None
-    unheard_of = _unheard_of(table, rows, catalogs)
-    guessed = estimated(missing) | _guessed_stages(table, rows, catalogs, calibration) | unheard_of | found.aside
-    source = np.where(guessed, "estimated", "calibrated").astype(object)
+    found, calibration = rows.found, calibration_of(rows.catalogs)
+    own = OwnPredictions.of(rows.table, rows.at, rows.catalogs)
+    seen = measured(rows.table, rows.at, rows.catalogs, shipped_measurements()) if look_up else None
+    missing, unheard_of = rows.missing(foreign=foreign), rows.unheard_of()
+    guessed = estimated(missing) | rows.guessed_stages(calibration) | unheard_of | found.aside
+    rows.remark(unheard_of, UNHEARD_OF)
+    rows.remark(rows.too_long(), TOO_LONG)
     known = (own.measured if seen is None else seen.rows | own.measured) & ~found.aside
-    columns: dict[str, Names] = {"pred_source": np.where(known, "measured", source)}
-    table.remark(table.column(rows, unheard_of, False), UNHEARD_OF)
-    table.remark(table.column(rows, _too_long(found), False), TOO_LONG)
-    values, loads, utilization = _values(found, table, rows, own)
-    engine, model, gpu = (table.names[name][rows] for name in ("engine", "model", "gpu"))
-    traits = traits_of(catalogs, model, gpu)
-    around = _Intervals(calibration, loads, engine, missing, guessed, traits, own, foreign)
-    output_tokens = table.numbers["output_tokens"][rows]
-    per_request = {"pred_output_tok_s": output_tokens, "pred_request_throughput": np.ones(len(rows))}
+    source = np.where(known, "measured", np.where(guessed, "estimated", "calibrated").astype(object))
+    delivered = _delivered(rows, own)
+    engine, model, gpu = rows.names("engine", "model", "gpu")
+    traits = traits_of(rows.catalogs, model, gpu)
+    around = _Intervals(calibration, delivered.loads, engine, missing, guessed, traits, own, foreign)
+    columns, one = {"pred_source": source}, np.ones(len(rows.at))
     for name, metric in PREDICTIONS.items():
-        low, high = around.ends(name, metric, values[name])
-        if name in per_request:
-            low, high = _as_they_arrive(found, utilization, values[name], (low, high), per_request[name])
+        value = delivered.columns[name]
+        ends = around.ends(name, metric, value)
+        if metric == "throughput":
+            per_request = rows.output_tokens if name == "pred_output_tok_s" else one
+            ends = _as_they_arrive(found, delivered.utilization, value, ends, per_request)
+        low, high = ends
         if seen is not None and name in LOOKED_UP:
-            per = output_tokens if name == "pred_request_throughput" else np.ones(len(rows))
-            noise = calibration.lookup(REPEAT_NOISE, metric)
-            near = seen.narrowed(metric, values[name], (low, high), noise, per)
+            tokens = rows.output_tokens if name == "pred_request_throughput" else one
+            near = seen.narrowed(metric, value, ends, calibration.lookup(REPEAT_NOISE, metric), tokens)
             # one's own says more of it than somebody else's at the same point
-            low, high = np.where(own.measured, (low, high), near)
-        columns |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
+            low, high = np.where(own.measured, ends, near)
+        columns |= {name: value, f"{name}_low": low, f"{name}_high": high}
     return columns | {name: around.room(metric) for name, metric in ROOM.items()}
 
 
@@ -211,21 +268,31 @@ def _as_they_arrive(
     return np.where(by_clock, low, ends[0]), np.where(by_clock, high, ends[1])
 
 
-def _values(
-    found: Deployments, table: DeploymentTable, rows: Ints, own: OwnPredictions
-) -> tuple[dict[str, Floats], list[str], Floats]:
-    """The predicted columns of the predictable rows, for the whole deployment, in the published units; load classes;
-    and the share of the capacity that arrives, NaN where nothing arrives by the clock."""
-    point = deliver(found)
-    median, output_tokens = table.names["ttft_statistic"][rows] == "p50", table.numbers["output_tokens"][rows]
-    decoding = (output_tokens - 1) * point.tpot_s
-    loads = load_class(table.names["load_type"][rows], found.value, point.ttft_mean_s, decoding)
+class _Delivered(NamedTuple):
+    """What whole deployments deliver.
+
+    Attributes:
+        columns: The predicted columns, (n,) each, in the published units.
+        loads: The class of each row's load.
+        utilization: (n,) the share of the capacity that arrives, NaN where nothing arrives by the clock.
+    """
+
+    columns: dict[str, Floats]
+    loads: list[str]
+    utilization: Floats
+
+
+def _delivered(rows: _BatchRows, own: OwnPredictions) -> _Delivered:
+    """What the predictable rows deliver."""
+    found, point, output_tokens = rows.found, deliver(rows.found), rows.output_tokens
+    statistic, load_type = rows.names("ttft_statistic", "load_type")
+    loads = load_class(load_type, found.value, point.ttft_mean_s, (output_tokens - 1) * point.tpot_s)
     arriving = found.value * found.replicas
     served = own.delivered(point.requests_per_s * found.replicas, point.utilization, arriving, loads)
-    table.remark(table.column(rows, served.utilization > 1, False), OVERLOADED)
+    rows.remark(served.utilization > 1, OVERLOADED)
     requests = served.requests_per_s
     columns = {
-        "pred_ttft_ms_mean": np.where(median, point.ttft_median_s, point.ttft_mean_s) * MS_PER_S,
+        "pred_ttft_ms_mean": np.where(statistic == "p50", point.ttft_median_s, point.ttft_mean_s) * MS_PER_S,
         "pred_tpot_ms_mean": point.tpot_s * MS_PER_S,
         "pred_output_tok_s": requests * output_tokens,
         "pred_request_throughput": requests,
@@ -237,35 +304,4 @@ def _values(
     for name, metric in PREDICTIONS.items():
         if metric != "throughput":
             columns[name] = columns[name] * own.factors(metric, loads)
-    return columns, loads, served.utilization
-
-
-def _missing(table: DeploymentTable, rows: Ints, catalogs: Catalogs, *, foreign: bool) -> Missing:
-    """What nobody measured about each predictable row, and whether its settings are somebody else's."""
-    names = {name: table.names[name][rows] for name in PAIRED}
-    slow = host_linked(catalogs, names["gpu"], table.layout["tp"][rows])
-    everywhere = {HOST_LINK: slow, AUTHOR: np.full(len(rows), foreign)}
-    return with_everywhere(unseen(catalogs, named_pairs(catalogs, **names)), **everywhere)
-
-
-def _unheard_of(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> Flags:
-    """Whether no documentation says that each predictable row's engine runs its precision on its GPU."""
-    kinds = Categorical.of(
-        list(zip(*(table.names[name][rows] for name in ("engine", "gpu", "precision")), strict=True))
-    )
-    return ~kinds.passing(lambda kind: catalogs.engines[kind[0]].runs(catalogs.gpus[kind[1]].architecture, kind[2]))
-
-
-def _too_long(found: Deployments) -> Flags:
-    """Whether the requests of each row exceed the context of its model, (n,)."""
-    whole = found.demand.new_tokens + found.demand.cached_tokens + found.demand.output_tokens
-    longer: Flags = whole[:, 0] > found.setup.network.max_context
-    return longer
-
-
-def _guessed_stages(table: DeploymentTable, rows: Ints, catalogs: Catalogs, calibration: Calibration) -> Flags:
-    """Whether each predictable row runs pipeline stages that nobody measured for its kind."""
-    guessed = table.layout["pp"][rows] > 1
-    names = pipelines(catalogs, *(table.names[name][rows][guessed] for name in ("engine", "model", "gpu")))
-    guessed[guessed] = ~np.isin(names, list(calibration.members(EVIDENCE)))
-    return guessed
+    return _Delivered(columns, loads, served.utilization)

@@ -9,7 +9,7 @@ from typing import Final
 
 from optimizer.base.errors import InputError
 from optimizer.base.once_of import OnceOf
-from optimizer.inputs.catalog.models import ModelAlias
+from optimizer.inputs.catalog.entries.models import ModelAlias
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.published_names import ReadName
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.inputs.catalog.engines import USUAL_DRAFT_TOKENS, WRITTEN_DRAFT, kept_tokens
+from optimizer.inputs.catalog.entries.engines import USUAL_DRAFT_TOKENS, WRITTEN_DRAFT, kept_tokens
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.rows import DeploymentTable, given_or, text_column
 from optimizer.performance.physics.categorical import Categorical

@@ -19,7 +19,7 @@ from optimizer.base.units import (
     MINUTES_PER_HOUR,
     SECONDS_PER_HOUR,
 )
-from optimizer.inputs.catalog.per_second import PerSecondPrice
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.candidates.apis import Api

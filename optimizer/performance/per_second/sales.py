@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from optimizer.base.units import SECONDS_PER_HOUR
-from optimizer.inputs.catalog.per_second import PerSecondPrice
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice
 from optimizer.inputs.catalog.records import Catalogs, Offer
 from optimizer.inputs.scenario.policy import DEALING
 from optimizer.inputs.scenario.scenario import Policy, Scenario

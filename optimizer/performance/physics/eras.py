@@ -3,7 +3,7 @@
 import re
 
 from optimizer.base.units import MIB_PER_GIB
-from optimizer.inputs.catalog.engines import Device, EngineSettings, settings_on
+from optimizer.inputs.catalog.entries.engines import Device, EngineSettings, settings_on
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.performance.physics.constants import Calibration
 

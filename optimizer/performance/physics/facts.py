@@ -3,8 +3,8 @@
 import math
 
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB, BYTES_PER_MIB, FLOPS_PER_TFLOPS, PARAMS_PER_BILLION
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.kinds import KernelSupportLevel
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.records import Catalogs, Gpu, PrecisionScheme
 
 KERNEL_SUPPORT: tuple[KernelSupportLevel, ...] = ("none", "weight_only", "native")

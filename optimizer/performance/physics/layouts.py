@@ -1,6 +1,6 @@
 """Which layouts engines run: a model's heads over the GPUs of a stage, its layers over the stages."""
 
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.performance.physics.facts import is_latent
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import BYTES_PER_GB
-from optimizer.inputs.catalog.engines import Draft
+from optimizer.inputs.catalog.entries.engines import Draft
 from optimizer.inputs.catalog.kinds import Link
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.performance.physics.categorical import Categorical

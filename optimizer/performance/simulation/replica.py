@@ -154,8 +154,8 @@ class Replica:
     def run(self, until_s: float = np.inf) -> None:
         """Steps and jumps until nobody waits and nothing runs, or until the first step that ends after that time.
 
-        One loop over names of its own, without `min` and `max`: they and looking up the state at every event took more
-        than half of the time.
+        One loop over names of its own, without `min` and `max`: they and looking up the state at every event take more
+        than half of the time, and calls of methods for its parts some of it.
         """
         if self.now_s >= until_s or not (self.in_flight or self.next_arrival < len(self.arrived_s)):
             return

@@ -15,8 +15,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Names
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.kinds import Link
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
 from optimizer.inputs.catalog.records import Catalogs, known
 from optimizer.inputs.metrics import METRICS

@@ -11,9 +11,9 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import exactly
-from optimizer.inputs.catalog.engines import counted_drafts
+from optimizer.inputs.catalog.entries.engines import counted_drafts
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.inputs.catalog.kinds import OWNED, SellerKind
-from optimizer.inputs.catalog.models import Model
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, alike_in_quality
 from optimizer.inputs.requirements.avoided import SPEED
 from optimizer.inputs.requirements.stated import stated_requirements, with_field

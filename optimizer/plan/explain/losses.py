@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.catalog.kinds import SPOT
-from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.explanation import InstanceLost
 from optimizer.plan.record.fleet import Deployment, PlacedInstances, PlannedFleet

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
+from optimizer.inputs.catalog.entries.terms import PriceCheck, ServerlessCheck
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.terms import PriceCheck, ServerlessCheck
 from optimizer.plan.record.fleet import Hosted, PlannedFleet, Purchase
 
 NOTABLE_DIFFERENCE: Final = 0.05

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final, Literal, TypeAlias
 
 from optimizer.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
-from optimizer.inputs.catalog.terms import Owned
+from optimizer.inputs.catalog.entries.terms import Owned
 from optimizer.inputs.scenario.lifecycle import Horizon
 
 Payment: TypeAlias = Literal["monthly", "upfront", "bought"]

@@ -7,7 +7,7 @@ from statistics import median
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.inputs.catalog.terms import PriceTrend
+from optimizer.inputs.catalog.entries.terms import PriceTrend
 from optimizer.performance.market.market import Market
 from optimizer.plan.record.horizon import ObservedPrices
 

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from optimizer.base.latest import Latest
+from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.plan.record.fleet import PlannedFleet

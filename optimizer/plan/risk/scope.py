@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from optimizer.inputs.catalog.risk_spread import RiskSpread
+from optimizer.inputs.catalog.entries.risk_spread import RiskSpread
 from optimizer.inputs.scenario.risk import DaysSpread, Spread
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.question.terms import stated_terms

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.inputs.catalog.entries.risk_spread import RiskSpread
 from optimizer.inputs.catalog.kinds import SPOT, UNCOMMITTED
 from optimizer.inputs.catalog.records import Catalogs, Offer
-from optimizer.inputs.catalog.risk_spread import RiskSpread
 from optimizer.inputs.scenario.risk import DaysSpread, Risk, Spread
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.program.risk.measure import Aim

@@ -9,8 +9,8 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.units import BYTES_PER_GB, SECONDS_PER_MINUTE
+from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.catalog.kinds import OWNED, SPOT
-from optimizer.inputs.catalog.terms import Terms
 from optimizer.inputs.scenario.policy import DEFAULT_START_UP_MINUTES
 from optimizer.performance.per_second.sales import start_seconds
 from optimizer.performance.physics.memory import memory_use

@@ -66,18 +66,31 @@ def scalable(week: Week, purchases: Sequence[Purchase], starts: Sequence[Replica
     usd = np.array([_usd_an_hour(d, purchase) for d, purchase in zip(deployments, purchases, strict=True)])
     by_price = [int(number) for number in np.argsort(usd / full_per_s, kind="stable") if elastic[number]]
     home = np.array([next((d for d in by_price if serves[d, k]), -1) for k in range(serves.shape[1])])
-    least = np.zeros(len(deployments), dtype=np.int64)
-    for number, grown in enumerate(home.tolist()):
-        having: Flags = serves[:, number]
-        always = int(planned[having].sum(axis=0).min()) if having.any() else 0
-        if grown >= 0 and always and not fixed[having].any():
-            least[grown] = 1
+    least = _kept_for_classes(planned, serves, fixed, home)
     short = (workload.min_replicas or 0) - int(fixed.sum() + least.sum())
     if short > 0 and by_price:
         least[by_price[0]] += short
     most = NO_LIMIT if workload.max_replicas is None else max(workload.max_replicas - int(fixed.sum()), 1)
     first = np.where(elastic, np.maximum(planned[:, week.period[0]], least), fixed)
     return Scalable(full_per_s, serves, fixed, elastic, least, home, first, most, starts)
+
+
+def _kept_for_classes(planned: Ints, serves: Flags, fixed: Ints, home: Ints) -> Ints:
+    """(D,) replicas that always run so that a class which the plan always serves is served: one where it grows.
+
+    Args:
+        planned: (D, periods) replicas of the plan.
+        serves: (D, K) whether a deployment serves a class.
+        fixed: (D,) replicas that are paid for anyway.
+        home: (K,) the deployment that grows for a class; −1 where none does.
+    """
+    least = np.zeros(len(fixed), dtype=np.int64)
+    for number, grown in enumerate(home.tolist()):
+        having: Flags = serves[:, number]
+        always = int(planned[having].sum(axis=0).min()) if having.any() else 0
+        if grown >= 0 and always and not fixed[having].any():
+            least[grown] = 1
+    return least
 
 
 def _full_per_s(d: Deployment) -> float:

@@ -1,9 +1,7 @@
 """A plan under simulated requests: what arrives at its replicas, what they do, and whether the promises hold."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,17 +10,16 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.simulation.arrivals import Stream
-from optimizer.performance.simulation.dealing import KNOWING, Dealing
-from optimizer.performance.simulation.fleet import NO_OUTAGES, Outcome, serve_stream
+from optimizer.performance.simulation.dealing import Dealing
+from optimizer.performance.simulation.fleet import Outcome
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.simulation import SimulatedClass, SimulatedDeployment, Simulation
 from optimizer.plan.simulate.arriving import Arrivals
-from optimizer.plan.simulate.autoscaling import ScaledWeek, autoscaling, scaled_weeks
+from optimizer.plan.simulate.autoscaling import autoscaling
 from optimizer.plan.simulate.hours import held_by_hour
 from optimizer.plan.simulate.judging import (
     LIKELY,
     PromiseName,
-    ServedRequests,
     all_hold,
     around_loss,
     judged,
@@ -31,33 +28,21 @@ from optimizer.plan.simulate.judging import (
     over_time,
     without_doubt,
 )
-from optimizer.plan.simulate.losing import Lost, SimulatedLoss, loss_in_words, lost_of, requests_through
+from optimizer.plan.simulate.losing import SimulatedLoss, loss_in_words
+from optimizer.plan.simulate.served import ServedRuns, one_run, served_as_they_arrive, served_by_hours, simulated_part
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.spells import broken_spells
 from optimizer.plan.simulate.spending import costs_of
-from optimizer.plan.simulate.week import served_week, weeks
 from optimizer.plan.verify.claim import Claim
 
 WARM_UP: Final = 0.1
 """Share of the time that is left out while the replicas fill."""
-MOST_REPLICAS: Final = 8
-"""Replicas of a deployment that are looked at; the others are like them."""
-LARGEST_FLEET: Final = 2000
-"""Replicas that a workload's requests are dealt to; a larger fleet is simulated as one of so many."""
-REQUESTS_OF_A_REPLICA: Final = 1000
-"""At least so many requests reach each replica, so that what is left out is the start and not the plan."""
 CONFIRMING_REQUESTS: Final = (5_000, 20_000)
 """Of each workload beside a plan: so few where they decide every limit, else so many, within a fifth of a second."""
 DECIDING_REQUESTS: Final = (80_000,)
 """The same where these leave a promise in doubt that each deployment alone keeps, or of a plan found late: a second."""
 TRIED_REQUESTS: Final = (2_000, 10_000)
 """Of a deployment alone, in a tenth of a second: so few where they decide, as beside a plan, else so many."""
-LARGEST_COUNTED_FLEET: Final = 16
-"""The same where a router counts what is in flight, whose replicas are simulated side by side: of fewer there is less
-to choose from."""
-OF_ANY_WORKLOAD: Final = 0
-"""Every workload meets the luck of its seed. With luck by its place in the scenario a plan held or not, and cost more
-or less, by the order in which workloads are written. Each is judged for itself, so they may have the same."""
 ROUTED: Final[Mapping[Dealing, str]] = {
     "in_turn": ", sent to replicas in turn",
     "by_chance": ", each sent to a replica by chance",
@@ -120,22 +105,20 @@ def simulated(
     dealing = claim.policy.router if router is None else router
     luck = range(first_seed, first_seed + seeds)
     if days is None:
-        served = list(_by_arrivals(claim, confidence, dealing, luck, arrivals, requests, loss))
+        served = list(served_as_they_arrive(claim, confidence, dealing, luck, arrivals, requests, loss))
     else:
-        served = list(_by_hours(claim, confidence, dealing, luck, days, autoscale))
+        served = list(served_by_hours(claim, confidence, dealing, luck, days, autoscale))
     warm_up = WARM_UP if days is None else 1 / (days * HOURS_PER_DAY)
     scaled = [each.scaled for each in served if each.scaled is not None]
     classes = [item for each in served for item in _judged(each, warm_up, days)]
-    as_asked = [each.service.workload for each in served if arrivals is None]
-    asked = {each.service.workload.name: Arrivals.as_asked(each.service) for each in served if arrivals is None}
-    words = _in_words(asked) if arrivals is None else arrivals.words
+    coming = _Coming.as_asked(served) if arrivals is None else _Coming(arrivals.words)
     several = any(len(each.service.servers) > 1 or each.service.servers[0].replicas > 1 for each in served)
     return Simulation(
         requests=sum(len(outcome.request) for each in served for _, outcome in each.runs),
-        arrivals=words + (ROUTED[dealing] if several else ""),
-        assumed=tuple(sorted(each.name for each in as_asked if each.arrivals is None)),
-        from_trace=tuple(sorted(each.name for each in as_asked if each.arrivals and each.arrivals.read_from)),
-        recorded=tuple(sorted(name for name, each in asked.items() if each.kept is not None)),
+        arrivals=coming.words + (ROUTED[dealing] if several else ""),
+        assumed=coming.assumed,
+        from_trace=coming.from_trace,
+        recorded=coming.recorded,
         days=days,
         seeds=seeds,
         confidence=confidence,
@@ -149,7 +132,30 @@ def simulated(
     )
 
 
-def _judged(served: "_Served", warm_up: float, days: int | None) -> Iterator[SimulatedClass]:
+class _Coming(NamedTuple):
+    """How requests arrive, in words, and the workloads for which that is assumed, read from a trace, or recorded."""
+
+    words: str
+    assumed: tuple[str, ...] = ()
+    from_trace: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()
+
+    @classmethod
+    def as_asked(cls, served: Sequence[ServedRuns]) -> "_Coming":
+        """As the scenario says of each workload; by workload where they differ."""
+        workloads = [each.service.workload for each in served]
+        asked = {each.service.workload.name: Arrivals.as_asked(each.service) for each in served}
+        words = [each.words for each in asked.values()]
+        by_name = ", ".join(f"{name} {each.words}" for name, each in asked.items())
+        return cls(
+            by_name if len(set(words)) > 1 else next(iter(words), ""),
+            assumed=tuple(sorted(each.name for each in workloads if each.arrivals is None)),
+            from_trace=tuple(sorted(each.name for each in workloads if each.arrivals and each.arrivals.read_from)),
+            recorded=tuple(sorted(name for name, each in asked.items() if each.kept is not None)),
+        )
+
+
+def _judged(served: ServedRuns, warm_up: float, days: int | None) -> Iterator[SimulatedClass]:
     """A workload's classes against their limits, over days in each hour."""
     counted = served.counted(warm_up)
     found = judged(served.service, counted, of_record=served.of_record)
@@ -165,7 +171,7 @@ def _not_simulated(claim: Claim, loss: SimulatedLoss | None) -> set[str]:
     return hosted | {f"{d.workload}: replicas on {d.gpu} at {d.provider} that stand by" for d in idle}
 
 
-def _told_over_time(claim: Claim, served: Sequence["_Served"], parts: int, warm_up: float) -> dict[str, Any]:
+def _told_over_time(claim: Claim, served: Sequence[ServedRuns], parts: int, warm_up: float) -> dict[str, Any]:
     """The fields that tell when it was, and what it cost; of no use beside a plan."""
     losing = [(each, each.lost, each.lost_from_s) for each in served if each.lost is not None]
     return {
@@ -186,81 +192,6 @@ def _told_over_time(claim: Claim, served: Sequence["_Served"], parts: int, warm_
     }
 
 
-@dataclass(frozen=True)
-class _Served:
-    """A workload with its runs, one a seed: when its requests came, and what became of them.
-
-    Attributes:
-        service: The workload.
-        runs: One a seed.
-        of_record: Whether its requests are those of a record, all of which are there.
-        lost: What it lost.
-        lost_from_s: From when on, after the first request.
-        scaled: Where a scaler has replicas there: what it asked for, beside the plan's own hours.
-    """
-
-    service: ServedWorkload
-    runs: Sequence[tuple[Stream, Outcome]]
-    of_record: bool = False
-    lost: Lost | None = None
-    lost_from_s: float = 0.0
-    scaled: ScaledWeek | None = None
-
-    @cached_property
-    def requests(self) -> ServedRequests:
-        """Of all runs."""
-        return met_by(self.service, self.runs)
-
-    @property
-    def span_s(self) -> float:
-        """The longest of a run."""
-        return max(stream.span_s for stream, _ in self.runs)
-
-    def counted(self, warm_up: float) -> ServedRequests:
-        """Those by which promises are judged: that came while a loss lasted, else all but those of the warm-up."""
-        if self.lost is None:
-            return self.requests.after(warm_up)
-        return self.requests.between(self.lost_from_s, self.lost_from_s + self.lost.lasts_s)
-
-
-def _by_arrivals(
-    claim: Claim,
-    confidence: float,
-    router: Dealing,
-    luck: Sequence[int],
-    arrivals: Arrivals | None,
-    requests: int,
-    loss: SimulatedLoss | None,
-) -> Iterator[_Served]:
-    """Every workload that replicas serve, at its busiest."""
-    for each in services(claim, confidence):
-        service = replace(each, router=router)
-        coming = arrivals or Arrivals.as_asked(service)
-        fleet, count = _simulated_part(service, coming, requests)
-        lost = None if loss is None else lost_of(claim, fleet, loss)
-        half_s = coming.expected_s(fleet, count) / 2
-        if lost is not None and coming.may_go_on:
-            count = requests_through(lost, fleet.rate_per_s, count)
-        losing = None if lost is None else (lost, half_s)
-        runs = [_run(fleet, coming, count, seed, losing) for seed in luck]
-        yield _Served(service, runs, coming.is_record, None if loss is None else lost_of(claim, service, loss), half_s)
-
-
-def _by_hours(
-    claim: Claim, confidence: float, router: Dealing, luck: Sequence[int], days: int, autoscale: float | None
-) -> Iterator[_Served]:
-    """Every workload that replicas serve, over so many days."""
-    asked = weeks(claim, confidence, days, router)
-    if autoscale is not None:
-        for scaled in scaled_weeks(claim, asked, router, luck, autoscale, MOST_REPLICAS):
-            met = [(each.stream, each.scaled) for each in scaled.seeds]
-            yield _Served(replace(scaled.week.service, router=router), met, scaled=scaled)
-        return
-    for week in asked:
-        runs = [served_week(week, router, MOST_REPLICAS, (seed, OF_ANY_WORKLOAD)) for seed in luck]
-        yield _Served(replace(week.service, router=router), runs)
-
-
 def holds_alone(service: ServedWorkload, names: Container[PromiseName]) -> bool:
     """Whether a workload's replicas keep those promises without doubt; many requests say it where few do not decide."""
     few, many = TRIED_REQUESTS
@@ -273,53 +204,12 @@ def holds_alone(service: ServedWorkload, names: Container[PromiseName]) -> bool:
 def _judged_alone(service: ServedWorkload, requests: int) -> list[SimulatedClass]:
     """What so many requests meet at a workload's replicas."""
     coming = Arrivals.as_asked(service)
-    fleet, count = _simulated_part(service, coming, requests)
-    runs = [_run(fleet, coming, count, seed=0)]
+    fleet, count = simulated_part(service, coming, requests)
+    runs = [one_run(fleet, coming, count, seed=0)]
     return list(judged(service, met_by(service, runs).after(WARM_UP), of_record=coming.is_record))
 
 
-def _in_words(asked: Mapping[str, Arrivals]) -> str:
-    """How requests arrive, by workload where they differ."""
-    words = {name: each.words for name, each in asked.items()}
-    several = len(set(words.values())) > 1
-    return ", ".join(f"{name} {each}" for name, each in words.items()) if several else next(iter(words.values()), "")
-
-
-def _simulated_part(service: ServedWorkload, arrivals: Arrivals, requests: int) -> tuple[ServedWorkload, int]:
-    """The fleet that requests are dealt to, and how many there are, enough for each of its replicas."""
-    largest = LARGEST_COUNTED_FLEET if service.router in KNOWING else LARGEST_FLEET
-    fleet = service if arrivals.is_record else service.no_larger_than(largest)
-    return fleet, max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
-
-
-def _run(
-    fleet: ServedWorkload,
-    arrivals: Arrivals,
-    requests: int,
-    seed: int,
-    losing: tuple[Lost, float] | None = None,
-) -> tuple[Stream, Outcome]:
-    """One seed's requests, served; the same ones whatever the plan is, so that two plans meet the same luck."""
-    coming, dealing = (np.random.default_rng([seed, OF_ANY_WORKLOAD, use]) for use in range(2))
-    stream = arrivals.stream(coming, fleet, requests)
-    lost, left_per_s = NO_OUTAGES, None
-    if losing is not None:
-        what, from_s = losing
-        lost, left_per_s = what.outages(float(stream.arrived_s[0]) + from_s), what.left_per_s(fleet)
-    outcome = serve_stream(
-        dealing,
-        stream,
-        fleet.servers,
-        fleet.workload.cached_input_share,
-        MOST_REPLICAS,
-        router=fleet.router,
-        outages=lost,
-        left_per_s=left_per_s,
-    )
-    return stream, outcome
-
-
-def _deployments(served: _Served) -> Iterator[SimulatedDeployment]:
+def _deployments(served: ServedRuns) -> Iterator[SimulatedDeployment]:
     """How busy the replicas that were looked at were, over all runs."""
     for number, d in enumerate(served.service.deployments):
         spans = [(stream.span_s, done) for stream, outcome in served.runs for done in outcome.replicas[number]]

@@ -7,7 +7,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
-from optimizer.inputs.catalog.terms import Terms
+from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import Api
 from optimizer.performance.candidates.on_call import with_apis_on_call

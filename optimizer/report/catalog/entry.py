@@ -8,10 +8,10 @@ from typing import Any, Final
 from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.base.figures import figure
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.models import Model, ModelAlias
+from optimizer.inputs.catalog.entries.models import Model, ModelAlias
+from optimizer.inputs.catalog.entries.terms import Seller
 from optimizer.inputs.catalog.quality import quality_share
 from optimizer.inputs.catalog.records import Catalogs, KernelSupport, Offer
-from optimizer.inputs.catalog.terms import Seller
 from optimizer.report.catalog.catalog import listing_section
 from optimizer.report.catalog.listings import LISTINGS
 from optimizer.report.layout.amounts import plural

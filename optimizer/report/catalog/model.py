@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from optimizer.base.figures import figure
 from optimizer.base.units import BYTES_PER_GIB, BYTES_PER_MIB
-from optimizer.inputs.catalog.models import Model
+from optimizer.inputs.catalog.entries.models import Model
 from optimizer.report.layout.elements import Section, Table
 
 NOT_WRITTEN = "nothing was written: give --output FOLDER to write models.csv and sources.csv there"

@@ -9,19 +9,20 @@ from pydantic import BaseModel
 
 from optimizer.answers.accuracy.predicted import Prediction, Setting
 from optimizer.answers.accuracy.prediction import predict_setting
+from optimizer.answers.ahead.lifecycle.lifecycle import lifecycle, phase_of
+from optimizer.answers.ahead.lifecycle.types import LifecycleReport
 from optimizer.answers.compare.compare import COMPARE_PHASES, compare
 from optimizer.answers.compare.types import Comparison
 from optimizer.answers.gate.gate import gate
 from optimizer.answers.gate.reading import baseline_in
 from optimizer.answers.gate.rules.demands import GateLimits
 from optimizer.answers.gate.types import GateReport
-from optimizer.answers.lifecycle.lifecycle import lifecycle, phase_of
-from optimizer.answers.lifecycle.types import LifecycleReport
 from optimizer.answers.located import located
 from optimizer.answers.planning.frontier import Frontier, frontier, frontier_steps, sweep_of
 from optimizer.answers.planning.optimize import OPTIMIZE_PHASES, optimize
 from optimizer.answers.planning.why_not import WHY_NOT_PHASES, WhyNot, why_not
-from optimizer.answers.simulate import arrivals_of, simulate
+from optimizer.answers.running.arrivals import arrivals_of
+from optimizer.answers.running.simulate import simulate
 from optimizer.answers.verify import plan_of
 from optimizer.base.errors import Finding, InputError
 from optimizer.base.progress import BestAndBound, Progress

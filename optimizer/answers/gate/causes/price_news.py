@@ -9,8 +9,8 @@ from typing import Literal
 from optimizer.answers.gate.baseline import GatePlan
 from optimizer.answers.gate.rules.price_ages import expired, hosted_names
 from optimizer.answers.gate.types import CausedBy, CauseName, Happened
+from optimizer.inputs.catalog.entries.sources import PricePlace
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.catalog.sources import PricePlace
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.plan.record.fields import significant

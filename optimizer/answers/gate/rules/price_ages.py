@@ -3,7 +3,7 @@
 from datetime import date
 
 from optimizer.answers.gate.baseline import GatePlan
-from optimizer.inputs.catalog.per_second import PerSecondPrice
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice
 from optimizer.inputs.catalog.records import Catalogs, ServerlessPrice
 
 

@@ -3,34 +3,29 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from optimizer.base.errors import InputError, some_of
-from optimizer.base.units import PARAMS_PER_BILLION
-from optimizer.inputs.catalog.models import Model
-from optimizer.inputs.importing.hf_config.attention import GroupedAttention, SideBySide
-from optimizer.inputs.importing.hf_config.cache import cache_columns
-from optimizer.inputs.importing.hf_config.decoder import read_decoder
-from optimizer.inputs.importing.hf_config.encoders import encoder_params
-from optimizer.inputs.importing.hf_config.falcon import FALCON, falcon_family
-from optimizer.inputs.importing.hf_config.families import FAMILIES
-from optimizer.inputs.importing.hf_config.family import ModelFamily
-from optimizer.inputs.importing.hf_config.feed_forward import DenseNetwork, ExpertNetwork
+from optimizer.base.errors import InputError
+from optimizer.inputs.catalog.entries.models import Model
+from optimizer.inputs.importing.hf_config.columns.cache import cache_columns
+from optimizer.inputs.importing.hf_config.columns.counted import counted_columns, shape_columns
+from optimizer.inputs.importing.hf_config.columns.stored import stored_columns
+from optimizer.inputs.importing.hf_config.decoder.decoder import read_decoder
+from optimizer.inputs.importing.hf_config.decoder.networks import DENSE_WIDTHS, experts_of
+from optimizer.inputs.importing.hf_config.encoders.encoders import encoder_params
+from optimizer.inputs.importing.hf_config.families.chosen import family_of
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields, beside_text, load_json, text_fields
-from optimizer.inputs.importing.hf_config.layers import Decoder, Layer, Mixer
-from optimizer.inputs.importing.hf_config.names import ALSO_CALLED, BY_ARCHITECTURE
-from optimizer.inputs.importing.hf_config.nested import NESTED_DEFAULTS
-from optimizer.inputs.importing.hf_config.networks import DENSE_WIDTHS, experts_of
+from optimizer.inputs.importing.hf_config.layers.feed_forward import ExpertNetwork
+from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Layer
 from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
-from optimizer.inputs.importing.hf_config.stored import stored_columns
 
 NOT_A_MODEL: Final = "write the row into models.csv by hand, or mend the file"
 CONFIG_NAME: Final = "config.json"
 QUANTIZATION_NAME: Final = "hf_quant_config.json"
-DIGITS_OF_BILLIONS: Final = 4
 QUANTIZATIONS: Final = ("NVFP4", "MXFP4", "FP8", "AWQ", "GPTQ", "INT4", "INT8")
 """Words that stand in the names of quantized checkpoints."""
 
@@ -108,40 +103,14 @@ def _described(
     return Model.model_validate(
         {
             **{name: getattr(naming, name) for name in ("id", "hf_id", "licence", "source", "as_of")},
-            **_counted_columns(decoder, vision),
-            **_shape_columns(decoder, experts, width),
+            **counted_columns(decoder, vision),
+            **shape_columns(decoder, experts, width),
             **cached,
             **stored,
             "max_context_tokens": context,
             "note": "; ".join((*_notes(whole, stored, naming), *uncounted)),
         }
     )
-
-
-def family_of(fields: Fields) -> ModelFamily:
-    """The family that the configuration names; its defaults stand in for what the configuration leaves out.
-
-    Raises:
-        InputError: nobody knows it.
-    """
-    classes = fields.get("architectures") or [None]
-    name = fields.get("model_type") or BY_ARCHITECTURE.get(str(classes[0]))
-    kind = ALSO_CALLED.get(name, name) if isinstance(name, str) else ""
-    known = FAMILIES.get(kind)
-    if known is None:
-        known_ones = f"known: {some_of(sorted(FAMILIES))}; a row of models.csv may be written by hand"
-        fields.refuse("model_type", f"{name!r} is not understood", known_ones)
-        fields.check()
-        raise AssertionError
-    fields.renamed = known.renamed
-    family = falcon_family(fields, known) if name == FALCON else known
-    # what is stated as null stays without a value, as it does where the class is asked
-    left_out = NESTED_DEFAULTS.get(kind, {}) if fields.nested else {}
-    fields.defaults = {name: v for name, v in left_out.items() if name not in fields.content} | dict(family.defaults)
-    if family.widening:
-        width = fields.count("expansion_ratio", missing=family.widening) * fields.count("hidden_size")
-        fields.defaults = {**fields.defaults, "intermediate_size": width}
-    return family
 
 
 def _stored(
@@ -166,59 +135,6 @@ def _quantization_beside(file: Path) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) else None
 
 
-def _counted_columns(decoder: Decoder, vision: int) -> dict[str, object]:
-    counted = asdict(decoder.counted())
-    heads = counted.pop("prediction_head_params")
-    return {
-        **{f"{name}_b": _billions(count) for name, count in counted.items()},
-        "prediction_head_params_b": _billions(heads),
-        "unread_params_b": _billions(vision + decoder.lookup_params),
-    }
-
-
-def _shape_columns(decoder: Decoder, experts: ExpertNetwork | None, width: int) -> dict[str, object]:
-    dense = [layer.feed_forward.width for layer in decoder.layers if isinstance(layer.feed_forward, DenseNetwork)]
-    at = [number for number, layer in enumerate(decoder.layers) if isinstance(layer.feed_forward, ExpertNetwork)]
-    networks = [number for number, layer in enumerate(decoder.layers) if layer.feed_forward is not None]
-    first = networks.index(at[0]) if at else 0
-    step = networks.index(at[1]) - first if len(at) > 1 else 1
-    dense_first = 0 if step > 1 else first
-    as_told = (len(decoder.layers) - dense_first) // step
-    routed = (
-        {
-            "moe_experts": experts.count,
-            "moe_active_experts": experts.active,
-            "moe_intermediate_size": experts.width,
-            "moe_shared_intermediate_size": experts.shared_width or None,
-            "moe_first_dense_layers": dense_first,
-            "moe_layer_step": step,
-            "moe_layers": None if len(at) == as_told else len(at),
-        }
-        if experts
-        else {}
-    )
-    return {
-        "layers": len(decoder.layers),
-        "hidden_size": decoder.hidden,
-        "intermediate_size": max(dense, default=width),
-        "mlp_gated": _gated(decoder),
-        "vocab_size": decoder.vocab,
-        "tied_embeddings": decoder.tied_embeddings,
-        "qk_norm": any(_norms_queries(layer.mixer) for layer in decoder.layers),
-        **routed,
-    }
-
-
-def _norms_queries(mixer: Mixer | None) -> bool:
-    attention = mixer.attention if isinstance(mixer, SideBySide) else mixer
-    return isinstance(attention, GroupedAttention) and attention.qk_norm != "none"
-
-
-def _gated(decoder: Decoder) -> bool:
-    networks = [layer.feed_forward for layer in decoder.layers]
-    return all(network.gated for network in networks if isinstance(network, (DenseNetwork, ExpertNetwork)))
-
-
 def _notes(whole: dict[str, Any], stored: dict[str, object], naming: Naming) -> list[str]:
     notes = []
     if whole.get("vision_config") or whole.get("audio_config"):
@@ -229,7 +145,3 @@ def _notes(whole: dict[str, Any], stored: dict[str, object], naming: Naming) -> 
             f"the name says {named}, but {CONFIG_NAME} states no quantization: put {QUANTIZATION_NAME} beside it"
         )
     return notes
-
-
-def _billions(parameters: int) -> float:
-    return round(parameters / PARAMS_PER_BILLION, DIGITS_OF_BILLIONS)

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from optimizer.base.units import HOURS_PER_MONTH, HOURS_PER_WEEK, SECONDS_PER_HOUR, SECONDS_PER_MONTH
-from optimizer.inputs.catalog.per_second import PerSecondPrice
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice
 from optimizer.plan.record.containers import Containers
 from optimizer.plan.record.fleet import Hosted
 from optimizer.plan.verify.claim import CENT_TOLERANCE, Claim, Findings

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from optimizer.base.units import HOURS_PER_WEEK, MS_PER_S, SECONDS_PER_MONTH
-from optimizer.inputs.catalog.per_second import PerSecondPrice
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice
 from optimizer.inputs.scenario.fields import MAX_NETWORK_MS
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.physics.memory import memory_use

@@ -16,7 +16,7 @@ import numpy as np
 
 from optimizer.base.once_of import OnceOf
 from optimizer.base.units import BYTES_PER_GB
-from optimizer.inputs.catalog.per_second import PerSecondPrice
+from optimizer.inputs.catalog.entries.per_second import PerSecondPrice
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.candidates.lengths import lengths_of
@@ -154,10 +154,9 @@ class ServingContainer:
         counted_on = bound.rate_per_s[1::2] * float(self.room.throughput[0])
         full = operate(self.setup.take(np.zeros(len(rates), dtype=np.int64)), mix, counted_on)
         alone_s = operate(self.setup, mix, np.zeros(1)).e2e_s["mean"][0].tolist()
-        latencies = {"TTFT": bound.ttft_s, "TPOT": bound.tpot_s, "end to end": bound.e2e_s}
         slowest = {
             what: {name: each.reshape(len(loads), -1).max(axis=1).tolist() for name, each in seconds.items()}
-            for what, seconds in latencies.items()
+            for what, seconds in (("TTFT", bound.ttft_s), ("TPOT", bound.tpot_s), ("end to end", bound.e2e_s))
         }
         return {
             rate: LoadedContainer(

@@ -1,0 +1,1 @@
+"""A decoder from its configuration, layer by layer."""

@@ -1,0 +1,1 @@
+"""What stands beside the part that reads and writes text: encoders of images and sound."""

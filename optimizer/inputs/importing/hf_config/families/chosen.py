@@ -1,0 +1,35 @@
+"""The family that a configuration names."""
+
+from optimizer.base.errors import some_of
+from optimizer.inputs.importing.hf_config.families.also_called import ALSO_CALLED, BY_ARCHITECTURE
+from optimizer.inputs.importing.hf_config.families.falcon import FALCON, falcon_family
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
+from optimizer.inputs.importing.hf_config.families.known import FAMILIES
+from optimizer.inputs.importing.hf_config.families.nested import NESTED_DEFAULTS
+from optimizer.inputs.importing.hf_config.fields import Fields
+
+
+def family_of(fields: Fields) -> ModelFamily:
+    """The family that the configuration names; its defaults stand in for what the configuration leaves out.
+
+    Raises:
+        InputError: nobody knows it.
+    """
+    classes = fields.get("architectures") or [None]
+    name = fields.get("model_type") or BY_ARCHITECTURE.get(str(classes[0]))
+    kind = ALSO_CALLED.get(name, name) if isinstance(name, str) else ""
+    known = FAMILIES.get(kind)
+    if known is None:
+        known_ones = f"known: {some_of(sorted(FAMILIES))}; a row of models.csv may be written by hand"
+        fields.refuse("model_type", f"{name!r} is not understood", known_ones)
+        fields.check()
+        raise AssertionError
+    fields.renamed = known.renamed
+    family = falcon_family(fields, known) if name == FALCON else known
+    # what is stated as null stays without a value, as it does where the class is asked
+    left_out = NESTED_DEFAULTS.get(kind, {}) if fields.nested else {}
+    fields.defaults = {name: v for name, v in left_out.items() if name not in fields.content} | dict(family.defaults)
+    if family.widening:
+        width = fields.count("expansion_ratio", missing=family.widening) * fields.count("hidden_size")
+        fields.defaults = {**fields.defaults, "intermediate_size": width}
+    return family

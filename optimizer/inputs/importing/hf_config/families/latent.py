@@ -1,0 +1,40 @@
+"""Families of latent or compressed attention, some with layers that keep a state."""
+
+from dataclasses import replace
+from typing import Final
+
+from optimizer.inputs.importing.hf_config.families.family import ModelFamily
+
+_DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes")
+_SPARSE_DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes", indexed="latent")
+
+LATENT_FAMILIES: Final[dict[str, ModelFamily]] = {
+    "axk1": ModelFamily(attention="latent", norms=3, experts="yes"),
+    "bailing_hybrid": ModelFamily(
+        attention="latent", recurrent="kimi delta", full_rank_deltas=True, gate="per head", experts="yes"
+    ),
+    "deepseek_v2": _DEEPSEEK,
+    "deepseek_v3": _DEEPSEEK,
+    "deepseek_v32": _SPARSE_DEEPSEEK,
+    "deepseek_v4": ModelFamily(attention="compressed", experts="yes", head_dim_required=True),
+    "glm4_moe_lite": _DEEPSEEK,
+    "glm5_next_text": ModelFamily(attention="latent", recurrent="kimi delta", indexed="latent", experts="yes"),
+    "glm_moe_dsa": _SPARSE_DEEPSEEK,
+    "hy_v4": replace(_SPARSE_DEEPSEEK, indexed="latent as listed", gate="per element"),
+    "kimi_k2": _DEEPSEEK,
+    "kimi_linear": ModelFamily(attention="latent", recurrent="kimi delta", experts="yes"),
+    "longcat_flash": ModelFamily(
+        attention="latent",
+        layers_in_one=2,
+        experts="yes",
+        renamed={
+            **{"num_hidden_layers": "num_layers", "intermediate_size": "ffn_hidden_size"},
+            "shared_expert_intermediate_size": "ffn_hidden_size",
+            "moe_intermediate_size": "expert_ffn_hidden_size",
+        },
+    ),
+    "minicpm3": ModelFamily(attention="latent", tied_embeddings=True, defaults={"v_head_dim": 64}),
+    "mistral4": _DEEPSEEK,
+    "mistral_large4_text": _SPARSE_DEEPSEEK,
+    "youtu": ModelFamily(attention="latent", tied_embeddings=True),
+}

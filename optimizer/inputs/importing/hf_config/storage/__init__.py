@@ -1,0 +1,1 @@
+"""What a checkpoint's weights are stored in, by its quantization entry."""

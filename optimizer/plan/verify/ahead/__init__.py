@@ -1,0 +1,1 @@
+"""What is decided for months ahead and over draws, again."""

@@ -1,0 +1,1 @@
+"""Answers about the months ahead, in words and tables."""

@@ -1,0 +1,1 @@
+"""Answers about many scenarios or plans at once, in tables."""

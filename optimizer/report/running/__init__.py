@@ -1,0 +1,1 @@
+"""Answers about a plan that is run: deployment, simulation, benchmarks, metrics."""
