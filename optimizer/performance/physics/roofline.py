@@ -197,11 +197,33 @@ def decode_attention_seconds(setup: Setup, context: Floats) -> Floats:
     per_rank = 1 / cache_copies(setup)
     read = layer_bytes * (far / far_kv_shards(setup) + near / kv_shards(setup)) + network.index_bytes * context
     moved = per_rank * (read + 2 * (state_bytes(setup) * setup.layout.pipeline_parallel))
-    memory = moved / (setup.hardware.bandwidth * constants["kv_bandwidth_efficiency"])
+    share = constants["kv_bandwidth_efficiency"] * constants["engine_attention_factor"]
+    memory = moved / (setup.hardware.bandwidth * share)
     flops_per_token = FLOPS_PER_PARAM * network.heads * network.decode_dims / body_shards(setup)
     flops = setup.hardware.plain_flops * constants["decode_attention_compute_efficiency"]
     work = (far * network.far_expansion + near) * flops_per_token + network.index_flops * context
     return smooth_max(memory, per_rank * (work / flops), constants["roofline_norm"])
+
+
+def crowding_sequences(setup: Setup) -> Floats:
+    """Sequences above which attention takes the kernel for many heads, one block of threads for each, (n,).
+
+    Source: vLLM's choice between the first and the second version of paged attention (vllm-project/vllm#1348).
+    """
+    most: Floats = setup.constants["crowded_attention_heads"] * setup.layout.tensor_parallel / setup.network.heads
+    return most
+
+
+def crowded_attention_factor(setup: Setup) -> Floats:
+    """How many times as long attention takes in that kernel, (n,); once where an engine's reads as fast as others.
+
+    It keeps a score of every token that a recorded graph allows for in its processor's own memory, so that the longer a
+    model's context the fewer blocks run beside each other, up to `crowded_attention_tokens`, for which the share is.
+    """
+    constants = setup.constants
+    longest = constants["crowded_attention_tokens"]
+    allowed = np.minimum(setup.network.max_context, longest) / longest
+    return np.maximum(allowed / constants["crowded_attention_share"], 1.0)
 
 
 def prefill_attention_seconds(setup: Setup, new: Floats, cached: Floats) -> Floats:

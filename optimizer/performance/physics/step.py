@@ -11,6 +11,8 @@ from optimizer.performance.physics.memory import cache_copies
 from optimizer.performance.physics.roofline import (
     Matrices,
     column,
+    crowded_attention_factor,
+    crowding_sequences,
     decode_attention_seconds,
     matrices,
     prefill_attention_seconds,
@@ -45,6 +47,8 @@ class StepCosts:
         all_reduces: What the GPUs of a stage exchange.
         hand_overs: What the stages hand over.
         attention: Seconds of decode attention per sequence, (n,): at a given context it grows in proportion.
+        crowd: Sequences above which another kernel attends, (n,).
+        crowded: How many times as long that one takes, (n,).
         overhead: Seconds that the engine adds to a step, (n,).
         sequence_overhead: Seconds it adds per sequence, (n,).
         stages: Pipeline stages, (n,).
@@ -61,6 +65,8 @@ class StepCosts:
     all_reduces: Exchange
     hand_overs: Exchange
     attention: Floats
+    crowd: Floats
+    crowded: Floats
     overhead: Floats
     sequence_overhead: Floats
     stages: Floats
@@ -89,7 +95,7 @@ class StepCosts:
         """A step of so many sequences in a stage, with so many tokens of theirs."""
         return StepParts(
             self.layers(tokens, tokens),
-            self.attention * batch,
+            self.attention * batch * np.where(batch > self.crowd, self.crowded, 1.0),
             self.all_reduces.seconds(tokens) + self.hand_overs.seconds(tokens),
             self.overhead + self.sequence_overhead * batch,
         )
@@ -142,6 +148,8 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
         all_reduces=all_reduces(setup),
         hand_overs=hand_overs(setup),
         attention=decode_attention_seconds(setup, context),
+        crowd=crowding_sequences(setup),
+        crowded=crowded_attention_factor(setup),
         overhead=step_overhead_seconds(setup),
         sequence_overhead=setup.constants["sequence_overhead_s"] / cache_copies(setup),
         stages=setup.layout.pipeline_parallel,
