@@ -21,6 +21,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import find_scenario, load_scenario
 from optimizer.plan.question import solving
 from optimizer.plan.record.report import PlanReport
+from optimizer.program import solver
 from optimizer.program.solver import solve_linear
 from optimizer.report.export import as_json
 
@@ -130,6 +131,7 @@ class FullForAMoment(Memory):
 
 def test_memory_that_was_freed_since_is_what_ended_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     never = threading.Event()
+    monkeypatch.setattr(solver, "MOST_ENTRIES_AT_ONCE", -1)
     monkeypatch.setattr(mathopt, "solve", lambda *_, **__: never.wait())
     clock, proto = Clock(memory=FullForAMoment()), model_pb2.ModelProto()
     assert solve_linear(proto, clock).status == "unproven"
