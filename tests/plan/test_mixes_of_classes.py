@@ -74,7 +74,7 @@ def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer)
 
 
 def test_the_plan_before_would_have_been_refused(catalogs: Catalogs) -> None:
-    inquiry = Inquiry.of(desk(25.5), catalogs)
+    inquiry = Inquiry.of(desk(18.1), catalogs)
     first, settled = inquiry.solved_once(None), solved_for_least_cost(inquiry)
     assert first.broken()
     # what breaks promised a far cheaper plan than there is
