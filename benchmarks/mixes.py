@@ -19,6 +19,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions, pool_options
 from optimizer.performance.candidates.pools import MIXED, Pool, mix_of
+from optimizer.performance.candidates.triangulation import apart
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.solving import solved
@@ -67,7 +68,7 @@ def _dense(choice: WorkloadOptions, parts: int) -> WorkloadOptions:
         pools.append(pool_options(choice, Pool(f"{MIXED}{len(pools)}", (0, 1), mix)))
     row.append(2)
     between = {tuple(sorted(pair)) for pair in pairwise(row)}
-    return replace(choice, pools=tuple(pools), simplices=tuple(sorted(between | {(0,)})))
+    return replace(choice, pools=tuple(pools), simplices=tuple(sorted({*between, *apart(len(pools))})))
 
 
 def densely_mixed(inquiry: Inquiry, parts: int) -> Answer | None:

@@ -13,8 +13,10 @@ from optimizer.answers.planning.optimize import optimize, verified
 from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.between import rates_between, told_apart
 from optimizer.performance.candidates.pools import MIXED, pools_of
-from optimizer.performance.candidates.triangulation import Simplex, apart, corners_around, served, split, triangulated
+from optimizer.performance.candidates.predict import sustainable_rate
+from optimizer.performance.candidates.triangulation import Simplex, apart, split, triangulated
 from optimizer.plan.question import mixes_held as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
@@ -151,15 +153,46 @@ def test_simplices_cover_every_mix_once(classes: int, splits: list[int]) -> None
     for _ in splits:
         face = simplices[int(rng.integers(len(simplices)))]
         new = rng.dirichlet(np.full(len(face), 3.0)) @ corners[list(face)]
-        assert corners_around(simplices, face) == face
-        simplices = split(simplices, face, len(corners), {})
+        simplices = split(simplices, face, len(corners))
         corners = np.vstack([corners, new])
     for mix in rng.dirichlet(np.ones(classes), size=20):
         assert covering(simplices, corners, mix) <= 1
     assert sum(covering(simplices, corners, mix) for mix in rng.dirichlet(np.ones(classes), size=50)) >= 48
 
 
-def test_a_corner_of_fewer_classes_is_moved_inward_and_stays_by_itself() -> None:
-    assert split(((0, 1), (0, 2)), (0, 1), 3, {1: 4}) == ((0, 2), (0, 3), (1,), (3, 4))
-    assert served(((0, 3), (1,), (3, 4)), np.array([True, True, True, False, True])) == ((0,), (1,), (4,))
+def test_what_may_meet_without_a_class_stands_beside_what_may_with_it() -> None:
+    assert triangulated((1, 2), 3) == ((0,), (0, 1), (0, 2), (1,), (2,))
+    assert (1, 2) in triangulated((1, 2, 3), 4)
+    assert split(((0, 1), (0, 2), (1,)), (0, 1), 3) == ((0, 2), (0, 3), (1,), (1, 3), (3,))
     assert apart(2) == ((0,), (1,))
+
+
+def test_a_simplex_is_told_apart_where_it_serves_more_or_faster() -> None:
+    simplices = ((0, 1), (1,))
+    # two replicas, of which the second serves short questions faster without documents; the third serves nothing else
+    rates = [np.array([[3.0, 9.0], [3.0, 4.0], [0.0, 9.0]]), np.array([[9.0], [9.0], [9.0]])]
+    anything = np.ones((3, 2), dtype=np.bool_)
+    assert told_apart(simplices, rates, anything).tolist() == [[True, False], [True, True], [True, False]]
+    alone = np.array([[False, True]] * 3)
+    assert told_apart(simplices, rates, alone).tolist() == alone.tolist()
+
+
+def test_promises_to_a_class_hold_beside_the_others(inquiry: Inquiry) -> None:
+    """Some replicas serve questions faster without documents, to which they could hardly keep a promise."""
+    (choice,) = inquiry.options
+    questions, documents = 1, 2
+    together = rates_between(choice, (0, questions))
+    own = choice.pools[questions].rate_per_s
+    serves = (together > 0).all(axis=1)
+    slower = serves & (together[:, 1] < 0.99 * own)
+    assert slower.any()
+    assert (together[serves, 1] <= own[serves]).all()
+    # of a class alone nothing is held back, and the more demanding one has its own rate beside the other
+    assert (rates_between(choice, (questions,))[serves, 0] == own[serves]).all()
+    beside = rates_between(choice, (0, documents))[serves, 1]
+    assert beside == pytest.approx(choice.pools[documents].rate_per_s[serves])
+    # a few documents are as many as a trace of them
+    row = np.flatnonzero(slower)[:1]
+    few = choice.mix((0, 1), np.array([0.999, 0.001]))
+    found = sustainable_rate(choice.setup.take(row), few, choice.limits.take(row)).rate_per_s
+    assert found == pytest.approx(together[row, 1], rel=0.02)

@@ -7,10 +7,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.base.once_of import OnceOf
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.counted import CountedShares, FoundMix
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.candidates.pools import with_traces
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.setup import Configuration
@@ -142,9 +144,20 @@ def with_lowered(options: WorkloadOptions, lowered: Sequence[LoweredRate], highe
 
 
 def _fallen(known: PoolOptions, before: CountedShares, now: CountedShares) -> PoolOptions:
+    """The same where less is counted on; of a trace of another class beside the mix, what is of both."""
     mix = known.pool.mix
-    own, other = (each.at(mix.classes, mix.share) for each in (before, now))
-    fall = other / np.where(own > 0, own, 1.0)
+    fall = _fall(before, now, mix.classes, mix.share)
     failed = known.failed.copy()
     failed[:, LOAD] |= fall <= 0
-    return replace(known, rate_per_s=known.rate_per_s * fall, failed=failed)
+    rate, beside = known.rate_per_s * fall, known.beside_per_s * fall[:, None]
+    for k in set(range(beside.shape[1])) - set(mix.classes):
+        with_k = known.beside_per_s[:, k] * _fall(before, now, *with_traces(mix.classes, mix.share, [k]))
+        beside[:, k] = np.minimum(rate, with_k)
+    return replace(known, rate_per_s=rate, beside_per_s=beside, failed=failed)
+
+
+def _fall(before: CountedShares, now: CountedShares, classes: Sequence[int], share: Floats) -> Floats:
+    """(P,) what is counted on of a mix over what was."""
+    own, other = (each.at(classes, share) for each in (before, now))
+    fall: Floats = other / np.where(own > 0, own, 1.0)
+    return fall

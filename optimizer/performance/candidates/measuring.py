@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from optimizer.base.arrays import Ints
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.performance.candidates.options import WorkloadOptions, pool_options
+from optimizer.performance.candidates.options import WorkloadOptions, predicted
 from optimizer.performance.candidates.selecting import taken, with_rows
 from optimizer.performance.physics.setup import gather
 from optimizer.performance.uncertainty.evidence import margins, unmeasured
@@ -25,5 +25,4 @@ def predicted_again(options: WorkloadOptions, rows: Ints, catalogs: Catalogs, co
         fixed["measured"] = unmeasured(catalogs, configurations)
     limits = replace(asked.limits, margins=margins(catalogs, configurations, confidence))
     asked = replace(asked, setup=gather(catalogs, configurations), limits=limits, fixed=fixed)
-    pools = tuple(pool_options(asked, known.pool) for known in asked.pools)
-    return with_rows(options, rows, replace(asked, pools=pools))
+    return with_rows(options, rows, predicted(asked, [known.pool for known in asked.pools]))

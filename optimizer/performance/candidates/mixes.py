@@ -9,16 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.performance.candidates.options import WorkloadOptions, pool_options
+from optimizer.performance.candidates.options import WorkloadOptions, beside_others, pool_options
 from optimizer.performance.candidates.pools import MIXED, Pool
-from optimizer.performance.candidates.triangulation import (
-    INWARD,
-    Simplex,
-    apart,
-    corners_around,
-    face_around,
-    split,
-)
+from optimizer.performance.candidates.triangulation import apart, face_around, split
 
 MAX_SPLITS = 4
 """Mixes predicted after one plan; a week's periods may break one each, and most are close to the worst."""
@@ -39,30 +32,13 @@ class OverloadedMix:
     excess: float
 
 
-def with_overloaded_predicted(options: WorkloadOptions, overloaded: Sequence[OverloadedMix]) -> WorkloadOptions:
-    """The same where the worst of the overloaded mixes are predicted ones and nothing is added up across them.
-
-    What is sustained drops at the edge of a simplex: corners of fewer classes are moved inward, see `split`.
-    """
-    for share in _worst(overloaded):
-        options, face, pool = _with_mix(options, share)
-        if len(face) <= 1:
-            continue
-        inward = dict[int, int]()
-        for corner in corners_around(options.simplices, face):
-            if options.pools[corner].pool.classes != options.pools[pool].pool.classes:
-                inward[corner] = len(options.pools)
-                options = _with_pool(options, (1 - INWARD) * _shares(options)[corner] + INWARD * share)
-        options = replace(options, simplices=split(options.simplices, face, pool, inward))
-    return options
-
-
-def with_better_predicted(options: WorkloadOptions, mixes: Sequence[OverloadedMix]) -> WorkloadOptions:
-    """The same where mixes that may sustain more than shares add up to are predicted ones, the most promising first."""
+def with_predicted(options: WorkloadOptions, mixes: Sequence[OverloadedMix]) -> WorkloadOptions:
+    """The same where the worst of some mixes are predicted ones, and nothing is added up across them."""
     for share in _worst(mixes):
-        options, face, pool = _with_mix(options, share)
+        face = face_around(options.simplices, _shares(options), share)
         if len(face) > 1:
-            options = replace(options, simplices=split(options.simplices, face, pool, {}))
+            simplices = split(options.simplices, face, len(options.pools))
+            options = replace(_with_pool(options, share), simplices=simplices)
     return options
 
 
@@ -70,13 +46,6 @@ def _worst(mixes: Sequence[OverloadedMix]) -> list[Floats]:
     """(K,) shares of the few mixes of the most excess."""
     worst = sorted(mixes, key=lambda each: (-each.excess, each.share))[:MAX_SPLITS]
     return [np.array(each.share) for each in worst]
-
-
-def _with_mix(options: WorkloadOptions, share: Floats) -> tuple[WorkloadOptions, Simplex, int]:
-    """The options with one more mix, (K,), predicted, the face that it lies in and its pool; where it is a corner
-    already, as they were."""
-    face = face_around(options.simplices, _shares(options), share)
-    return (_with_pool(options, share) if len(face) > 1 else options), face, len(options.pools)
 
 
 def _shares(options: WorkloadOptions) -> Floats:
@@ -95,7 +64,7 @@ def _with_pool(options: WorkloadOptions, share: Floats) -> WorkloadOptions:
     """One more mix predicted, from the share of each of the workload's classes, (K,)."""
     classes = tuple(np.flatnonzero(share).tolist())
     pool = Pool(f"{MIXED}{len(options.pools)}", classes, options.mix(classes, share[list(classes)]))
-    return replace(options, pools=(*options.pools, pool_options(options, pool)))
+    return replace(options, pools=(*options.pools, beside_others(options, pool_options(options, pool))))
 
 
 def with_mixes_apart(options: WorkloadOptions) -> WorkloadOptions:

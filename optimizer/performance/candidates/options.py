@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.candidates.enumeration import Kind
 from optimizer.performance.candidates.looked_up import looked_up
 from optimizer.performance.candidates.network import fits_of, network_ms, told_apart_by_distance
-from optimizer.performance.candidates.pools import Pool, groups_of, mix_of, pools_of, simplices_of
+from optimizer.performance.candidates.pools import Pool, groups_of, mix_of, pools_of, simplices_of, with_traces
 from optimizer.performance.candidates.predict import (
     STATISTICS,
     LatencyLimits,
@@ -38,6 +39,9 @@ from optimizer.performance.physics.row_arrays import RowArrays
 from optimizer.performance.physics.setup import Configuration, Setup
 from optimizer.performance.uncertainty.evidence import Margins
 
+SAME: Final = 1e-6
+"""Share of a rate by which another one is lower that is the same."""
+
 
 @dataclass(frozen=True)
 class PoolOptions(RowArrays):
@@ -50,6 +54,9 @@ class PoolOptions(RowArrays):
         rate_per_s: (P,) the largest rate of one replica within the limits; 0 for those that fail a criterion
             which no load can mend, save what nobody published of them.
         limited_by: (P,) index into LIMITS of what stops a higher rate.
+        beside_per_s: (P, K) the same rate where a trace of each of the workload's classes is sent beside the pool:
+            promises to that class hold, too. It is the pool's own where that class is one of the pool's, or asks for
+            no less.
     """
 
     pool: Pool
@@ -58,6 +65,7 @@ class PoolOptions(RowArrays):
     limit: Floats
     rate_per_s: Floats
     limited_by: Ints
+    beside_per_s: Floats
 
     @property
     def passed(self) -> Flags:
@@ -159,7 +167,7 @@ def re_rated(options: WorkloadOptions, workload: Workload, margins_of_rows: Marg
     """The same configurations under other service levels or with the margins of another confidence."""
     limits = limits_of(workload, margins_of_rows, options.network_ms)
     held = replace(limits, counted=options.limits.counted)
-    return _predicted(replace(options, workload=workload, limits=held), [known.pool for known in options.pools])
+    return predicted(replace(options, workload=workload, limits=held), [known.pool for known in options.pools])
 
 
 def limits_of(workload: Workload, margins_of_rows: Margins, network_ms: Floats) -> LatencyLimits:
@@ -214,16 +222,17 @@ def _workload_options(variant: Variant, policy: Policy, catalogs: Catalogs, offe
         pools=(),
         simplices=simplices_of(workload),
     )
-    return _predicted(options, pools_of(workload, policy.router))
+    return predicted(options, pools_of(workload, policy.router))
 
 
-def _predicted(options: WorkloadOptions, pools: Sequence[Pool]) -> WorkloadOptions:
+def predicted(options: WorkloadOptions, pools: Sequence[Pool]) -> WorkloadOptions:
     """The same with these pools, each predicted for every configuration."""
-    return replace(options, pools=tuple(pool_options(options, pool) for pool in pools))
+    alone = replace(options, pools=tuple(pool_options(options, pool) for pool in pools))
+    return replace(alone, pools=tuple(beside_others(alone, known) for known in alone.pools))
 
 
 def pool_options(options: WorkloadOptions, pool: Pool) -> PoolOptions:
-    """All criteria of one pool, each evaluated for every configuration whether or not another one failed.
+    """All criteria of one pool by itself, each evaluated for every configuration whether or not another one failed.
 
     Only the search for the largest rate leaves out configurations that already failed: no rate would be theirs. What
     nobody published of a configuration leaves it its rate.
@@ -249,7 +258,41 @@ def pool_options(options: WorkloadOptions, pool: Pool) -> PoolOptions:
         limit=_by_criterion(limit, np.full(setup.rows, np.nan)),
         rate_per_s=rate,
         limited_by=limited_by,
+        beside_per_s=np.repeat(rate[:, None], len(options.workload.classes()), axis=1),
     )
+
+
+def beside_others(options: WorkloadOptions, known: PoolOptions) -> PoolOptions:
+    """One of the pools with what of it is sustained beside each other class that a configuration serves at all.
+
+    The least of these is told by traces of all of them at once, and of most configurations that is no less than
+    without; so the more of a class is served, the sooner it is asked about, and mostly the last one need not be.
+    """
+    served = {each.pool.classes[0]: each.rate_per_s > 0 for each in options.pools if len(each.pool.classes) == 1}
+    others = [k for k in served if k not in known.pool.classes]
+    others.sort(key=lambda k: (-np.count_nonzero(served[k]), k))
+    beside, rate = known.beside_per_s.copy(), known.rate_per_s
+    for serves in sorted(product((False, True), repeat=len(others)))[1:]:
+        asked = [k for k, whether in zip(others, serves, strict=True) if whether]
+        alike = [served[k] == whether for k, whether in zip(others, serves, strict=True)]
+        rows = np.flatnonzero(np.logical_and.reduce([rate > 0, *alike]))
+        if not rows.size:
+            continue
+        least = _with_traces(options, known, asked, rows)
+        falls, least = rows[least < rate[rows] * (1 - SAME)], least[least < rate[rows] * (1 - SAME)]
+        for k in asked[:-1]:
+            beside[falls, k] = _with_traces(options, known, [k], falls)
+        told = beside[falls][:, asked[:-1]].min(axis=1, initial=np.inf) > least * (1 + SAME)
+        beside[falls[told], asked[-1]] = least[told]
+        beside[falls[~told], asked[-1]] = _with_traces(options, known, asked[-1:], falls[~told])
+    same = beside >= rate[:, None] * (1 - SAME)
+    return replace(known, beside_per_s=np.where(same, rate[:, None], beside))
+
+
+def _with_traces(options: WorkloadOptions, known: PoolOptions, others: Sequence[int], rows: Ints) -> Floats:
+    """(R,) the rate of some configurations where they are sent a trace of other classes, too."""
+    mix = options.mix(*with_traces(known.pool.classes, known.pool.mix.share, others))
+    return sustainable_rate(options.setup.take(rows), mix, options.limits.take(rows)).rate_per_s
 
 
 def _by_criterion(columns: Mapping[str, NDArray[Any]], otherwise: NDArray[Any]) -> NDArray[Any]:

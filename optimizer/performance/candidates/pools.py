@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from optimizer.performance.candidates.triangulation import Simplex, joined_class
 from optimizer.performance.physics.queueing import ArrivalVariation
 
 WHOLE_MIX, MIXED = "all", "mixed"
+
+A_TRACE: Final = 1e-6
+"""Share of a replica's requests of which nothing is felt but the promises to their class."""
 
 
 @dataclass(frozen=True)
@@ -73,3 +77,17 @@ def mix_of(workload: Workload, positions: Sequence[int], share: Floats, router: 
         dealt=np.array([item.share for item in chosen]) if in_turn else None,
         classes=tuple(positions),
     )
+
+
+def with_traces(positions: Sequence[int], share: Floats, others: Sequence[int]) -> tuple[tuple[int, ...], Floats]:
+    """Some of a workload's classes with a trace of others, in order: their positions, and shares of all requests.
+
+    Args:
+        positions: Of the classes that are sent.
+        share: (…, K) theirs, which add up to 1.
+        others: Positions of those of which a trace is.
+    """
+    every = (*positions, *others)
+    traces = np.broadcast_to(A_TRACE, (*share.shape[:-1], len(others)))
+    order = np.argsort(every)
+    return tuple(sorted(every)), np.concatenate([share, traces], axis=-1)[..., order]

@@ -13,7 +13,7 @@ h(s) >= h(t) (1 - s)/(1 - t) for s >= t; for every t, s = 1/4, 1/2 or 3/4 gives 
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -21,7 +21,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
+from optimizer.performance.candidates.pools import A_TRACE
 from optimizer.performance.candidates.predict import sustainable_rate
 from optimizer.performance.candidates.triangulation import Simplex
 
@@ -48,16 +50,18 @@ def raised(options: WorkloadOptions) -> WorkloadOptions:
     Every simplex has pools of its own, with the mixes of its corners: the pools of all simplices, one after the other.
     What is promised so need not hold. It serves to bound, and to find the mixes worth predicting.
     """
-    spared = _spared(options)
+    spared, classes = _spared(options), len(options.workload.classes())
     pools: list[PoolOptions] = []
     simplices: list[Simplex] = []
     for number, simplex in enumerate(options.simplices):
-        most = np.max([spared[face] for face in _probed_faces(simplex)], axis=0) / SHOWN
+        most = spared[simplex] / SHOWN
         factor = (1 + LEEWAY * (len(simplex) > 1)) / (1 - np.minimum(most, MOST_SPARED))
         simplices.append(tuple(range(len(pools), len(pools) + len(simplex))))
-        for known in (options.pools[p] for p in simplex):
+        for p, rate in zip(simplex, (rates_between(options, simplex) * factor[:, None]).T, strict=True):
+            known = options.pools[p]
             named = replace(known.pool, name=f"{known.pool.name}@{number}")
-            pools.append(replace(known, pool=named, rate_per_s=known.rate_per_s * factor))
+            beside = np.repeat(rate[:, None], classes, axis=1)
+            pools.append(replace(known, pool=named, rate_per_s=rate, beside_per_s=beside))
     return replace(options, pools=tuple(pools), simplices=tuple(simplices))
 
 
@@ -73,53 +77,57 @@ def _probed_faces(simplex: Simplex) -> tuple[Simplex, ...]:
 
 
 def _spared(options: WorkloadOptions) -> dict[Simplex, Floats]:
-    """By face (P,) the most that a load of one whole replica spares at a probe; 0 where it needs more than that."""
-    faces = sorted({face for simplex in options.simplices for face in _probed_faces(simplex)})
+    """By simplex (P,) the most that a load of one whole replica spares at a probe; 0 where it needs more than that.
+
+    Promises to all classes of a simplex hold along its edges, too, as they do where the edge is drawn near to.
+    """
     by_classes: dict[tuple[int, ...], list[Simplex]] = defaultdict(list)
-    for face in faces:
-        by_classes[tuple(sorted({k for p in face for k in options.pools[p].pool.classes}))].append(face)
-    spared: dict[Simplex, Floats] = {face: np.zeros(options.setup.rows) for face in faces if len(face) == 1}
+    for simplex in options.simplices:
+        by_classes[tuple(sorted({k for p in simplex for k in options.pools[p].pool.classes}))].append(simplex)
+    spared = {simplex: np.zeros(options.setup.rows) for simplex in options.simplices}
     for classes, alike in sorted(by_classes.items()):
-        probed = [_probes(options, face, classes) for face in alike if len(face) > 1]
-        spared |= _spared_at(options, classes, probed)
+        probed = [each for simplex in alike if len(simplex) > 1 for each in _probes(options, simplex, classes)]
+        for each, part in zip(probed, _spared_at(options, classes, probed), strict=True):
+            spared[each.simplex][each.row] = np.maximum(spared[each.simplex][each.row], part)
     return spared
 
 
 class _Probes(NamedTuple):
-    """The probes of one face: its corners, the configurations that serve them all (n,), their loads (n, probes, K)."""
+    """The probes of a face: its simplex, the configurations that serve all of that (n,), their loads (n, probes, K)."""
 
-    face: Simplex
+    simplex: Simplex
     row: Ints
     load_per_s: Floats
 
 
-def _probes(options: WorkloadOptions, face: Simplex, classes: tuple[int, ...]) -> _Probes:
-    serving = np.flatnonzero(
-        np.all([options.pools[p].passed & (options.pools[p].rate_per_s > 0) for p in face], axis=0)
-    )
-    weight = ON_AN_EDGE if len(face) == 2 else np.full((1, len(face)), 1 / len(face))
-    load = np.einsum("qd,ndk->nqk", weight, _loads(options, face, serving))
-    return _Probes(face, serving, load[:, :, list(classes)])
+def _probes(options: WorkloadOptions, simplex: Simplex, classes: tuple[int, ...]) -> Iterator[_Probes]:
+    """The probes of each face of a simplex; who serves a part of it serves another one."""
+    serving = np.flatnonzero((rates_between(options, simplex) > 0).all(axis=1))
+    corners = _loads(options, simplex, serving)
+    for face in _probed_faces(tuple(range(len(simplex)))):
+        weight = ON_AN_EDGE if len(face) == 2 else np.full((1, len(face)), 1 / len(face))
+        load = np.einsum("qd,ndk->nqk", weight, corners[:, list(face)])
+        yield _Probes(simplex, serving, load[:, :, list(classes)])
 
 
-def _spared_at(options: WorkloadOptions, classes: tuple[int, ...], probed: Sequence[_Probes]) -> dict[Simplex, Floats]:
-    """The same for faces that serve the same classes: all their probes are predicted at once."""
+def _spared_at(options: WorkloadOptions, classes: tuple[int, ...], probed: Sequence[_Probes]) -> list[Floats]:
+    """(n,) of faces that serve the same classes: all their probes are predicted at once."""
     if not probed:
-        return {}
+        return []
     # one row a configuration and probe, face by face
     load = np.concatenate([each.load_per_s.reshape(-1, len(classes)) for each in probed])
     row = np.concatenate([np.repeat(each.row, each.load_per_s.shape[1]) for each in probed])
     added_up = load.sum(axis=1)
-    mix = replace(options.mix(classes, np.ones(len(classes))), share=load / added_up[:, None])
+    share = np.maximum(load / added_up[:, None], A_TRACE)
+    mix = replace(options.mix(classes, np.ones(len(classes))), share=share / share.sum(axis=1, keepdims=True))
     rate = sustainable_rate(options.setup.take(row), mix, options.limits.take(row)).rate_per_s
     spared = 1 - np.minimum(added_up / np.maximum(rate, added_up), 1.0)
     # -> the best probe of each configuration, face by face
     parts = np.split(spared, np.cumsum([each.load_per_s[:, :, 0].size for each in probed])[:-1])
-    found = {}
-    for each, part in zip(probed, parts, strict=True):
-        found[each.face] = np.zeros(options.setup.rows)
-        found[each.face][each.row] = part.reshape(each.load_per_s.shape[:2]).max(axis=1, initial=0.0)
-    return found
+    return [
+        part.reshape(each.load_per_s.shape[:2]).max(axis=1, initial=0.0)
+        for each, part in zip(probed, parts, strict=True)
+    ]
 
 
 def _loads(options: WorkloadOptions, corners: Simplex, rows: Ints) -> Floats:
@@ -128,4 +136,4 @@ def _loads(options: WorkloadOptions, corners: Simplex, rows: Ints) -> Floats:
     share = np.zeros((len(pools), len(options.workload.classes())))
     for number, known in enumerate(pools):
         share[number, list(known.pool.classes)] = known.pool.mix.share
-    return np.stack([known.rate_per_s[rows] for known in pools], axis=1)[:, :, None] * share
+    return rates_between(options, corners)[rows, :, None] * share

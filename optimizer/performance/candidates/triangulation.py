@@ -7,19 +7,17 @@ mix that does not hold, that mix is predicted and the simplices around it are sp
 that the next plan knows it exactly.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Floats
 
 Shares: TypeAlias = Floats
 Simplex: TypeAlias = tuple[int, ...]
 """Mixes between which the requests of a deployment may lie, as positions in the workload's pools."""
-
-INWARD: Final = 0.01
-"""How far a corner is moved inward: smaller shares of a class are not sent to a replica that could do without."""
 
 ROUNDING: Final = 1e-9
 """Shares of a mix that are put down to floating point."""
@@ -67,7 +65,10 @@ def joined_classes(lengths: Floats) -> tuple[tuple[int, ...], ...]:
 
 
 def triangulated(corners: Sequence[int], pools: int) -> tuple[Simplex, ...]:
-    """The simplices between the whole mix (pool 0) and all corners but one; every other pool stays by itself.
+    """The simplices between the whole mix (pool 0) and all corners but one, and those that do without some classes.
+
+    The limits of a class bind as soon as a replica serves any of it, so what is sustained drops where one comes in.
+    What may meet without a class therefore stands beside what may with it: two corners, all but one, each pool alone.
 
     Args:
         corners: The pools that the whole mix is made of: of one class each, or of a group of classes.
@@ -75,39 +76,26 @@ def triangulated(corners: Sequence[int], pools: int) -> tuple[Simplex, ...]:
     """
     if len(corners) < 2:
         return apart(pools)
-    between = [(0, *sorted(pool for pool in corners if pool != left_out)) for left_out in corners]
-    return tuple(sorted(between + [(pool,) for pool in range(1, pools) if pool not in corners]))
+    all_but_one = list(combinations(sorted(corners), len(corners) - 1))
+    fewer = [*combinations(sorted(corners), 2), *all_but_one] if len(corners) > 2 else []
+    return tuple(sorted({*((0, *part) for part in all_but_one), *fewer, *apart(pools)}))
 
 
-def split(
-    simplices: Sequence[Simplex], face: Sequence[int], pool: int, inward: Mapping[int, int]
-) -> tuple[Simplex, ...]:
+def split(simplices: Sequence[Simplex], face: Sequence[int], pool: int) -> tuple[Simplex, ...]:
     """Every simplex with that face replaced by those that have the new mix in place of one of the face's corners.
-
-    The limits of a class bind as soon as a replica serves any of it, so what is sustained drops at the edge of a
-    simplex. Corners that serve fewer classes than the new mix are therefore moved inward, and stay by themselves.
 
     Args:
         simplices: What may meet so far.
         face: Corners between which the new mix lies.
-        pool: The new mix.
-        inward: For each corner of fewer classes, the pool close to it that serves a little of all of them.
+        pool: The new mix, which may stand alone, too.
     """
-    found: list[Simplex] = []
+    found: list[Simplex] = [(pool,)]
     for simplex in simplices:
         if set(face) <= set(simplex):
-            parts = [{*simplex, pool} - {corner} for corner in face]
-            found += [tuple(sorted(inward.get(corner, corner) for corner in part)) for part in parts]
-            found += [(corner,) for corner in simplex if corner in inward]
+            found += [tuple(sorted({*simplex, pool} - {corner})) for corner in face]
         else:
             found.append(simplex)
     return tuple(sorted(set(found)))
-
-
-def corners_around(simplices: Iterable[Simplex], face: Iterable[int]) -> tuple[int, ...]:
-    """The corners of all simplices that have this face; none where it has been split."""
-    corners = set(face)
-    return tuple(sorted({corner for simplex in simplices if corners <= set(simplex) for corner in simplex}))
 
 
 def face_around(simplices: Iterable[Simplex], corners: Shares, mix: Shares) -> tuple[int, ...]:
@@ -123,9 +111,3 @@ def face_around(simplices: Iterable[Simplex], corners: Shares, mix: Shares) -> t
         if (weight > -ROUNDING).all() and np.allclose(weight @ corners[list(simplex)], mix, rtol=0.0, atol=ROUNDING):
             return tuple(corner for corner, part in zip(simplex, weight.tolist(), strict=True) if part > ROUNDING)
     return ()
-
-
-def served(simplices: Iterable[Simplex], passed: Flags) -> tuple[Simplex, ...]:
-    """What of the simplices a configuration can serve that passes some mixes only; none that another one contains."""
-    parts = {tuple(pool for pool in simplex if passed[pool]) for simplex in simplices} - {()}
-    return tuple(sorted(part for part in parts if not any(set(part) < set(other) for other in parts)))

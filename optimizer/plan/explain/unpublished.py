@@ -18,7 +18,7 @@ from optimizer.inputs.catalog.quality import (
 from optimizer.inputs.requirements.avoided import quality_of
 from optimizer.inputs.scenario.scenario import Workload
 from optimizer.performance.candidates.avoiding import letting_in
-from optimizer.performance.candidates.options import WorkloadOptions, pool_options
+from optimizer.performance.candidates.options import WorkloadOptions, predicted
 from optimizer.performance.candidates.quality import against_floors
 from optimizer.performance.candidates.selecting import taken
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
@@ -89,7 +89,7 @@ def _accepting(inquiry: Inquiry, choice: WorkloadOptions) -> WorkloadOptions:
     fixed = {**choice.fixed, **too_low}
     rows = np.flatnonzero(on_offer(choice, inquiry.market) & ~_hopeless(choice, too_low))
     few = replace(taken(choice, rows), fixed={name: failed[rows] for name, failed in fixed.items()})
-    return replace(few, pools=tuple(pool_options(few, pool.pool) for pool in few.pools))
+    return predicted(few, [known.pool for known in few.pools])
 
 
 def _hopeless(choice: WorkloadOptions, too_low: Mapping[str, Flags]) -> Flags:

@@ -1,11 +1,10 @@
 """A scenario that can be solved again under a change: the same candidates, other masks, offers or policy."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
-from typing import TypeAlias
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.avoiding import keeping_to_measured, keeping_to_published
 from optimizer.performance.candidates.lowering import LoweredRate, with_lowered
-from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_overloaded_predicted
+from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_predicted
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
 from optimizer.performance.market.market import Market, asked_again, market
@@ -38,9 +37,6 @@ from optimizer.program.solve import Solution, solve, solve_simpler
 
 COMPARISON_GAP, COMPARISON_NODES = 0.01, 50
 """Where the search ends for plans with demand over time that are only compared with the chosen, proven one."""
-
-Predicting: TypeAlias = Callable[[WorkloadOptions, Sequence[OverloadedMix]], WorkloadOptions]
-"""How more mixes come among the predicted ones."""
 
 
 @dataclass(frozen=True)
@@ -237,12 +233,14 @@ class Inquiry:
         """The same candidates, each sent one of the predicted mixes."""
         return replace(self, options=tuple(with_mixes_apart(choice) for choice in self.options))
 
-    def with_predicted(self, mixes: Sequence[OverloadedMix], how: Predicting = with_overloaded_predicted) -> "Inquiry":
+    def with_predicted(self, mixes: Sequence[OverloadedMix]) -> "Inquiry":
         """The same candidates, told what they sustain of more mixes."""
         of_workload = defaultdict[int, list[OverloadedMix]](list)
         for mix in mixes:
             of_workload[mix.workload_index].append(mix)
-        return replace(self, options=tuple(how(choice, of_workload[choice.workload_index]) for choice in self.options))
+        return replace(
+            self, options=tuple(with_predicted(each, of_workload[each.workload_index]) for each in self.options)
+        )
 
     def formulated(self, keep: Sequence[Flags] | None = None, counts: bool = False, whole: bool = True) -> Formulation:
         """The problem, over a part of the configurations, counted or not, and `whole` or for a search alone."""

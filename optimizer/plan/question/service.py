@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from optimizer.inputs.scenario.scenario import Policy
+from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.mixes import OverloadedMix
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
@@ -131,7 +132,7 @@ def promising_mixes(policy: Policy, choice: WorkloadOptions, use: Use, serving_s
 
     Where it is sent hardly more than one predicted mix, the middle of its simplex stands for it.
     """
-    rates = [choice.pools[p].rate_per_s[use.column.configuration] * serving_share for p in use.column.pools]
+    rates = (rates_between(choice, use.column.pools)[use.column.configuration] * serving_share).tolist()
     middle, found = middle_of(choice, use.column.pools, use.column.configuration), []
     for replicas, flows, sent in zip(use.replicas, use.pool_flow_per_s, flows_by_class(choice, use), strict=True):
         taken = sum(flow / rate for flow, rate in zip(flows, rates, strict=True) if flow > 0)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
-from optimizer.performance.candidates.mixes import OverloadedMix, with_better_predicted
+from optimizer.performance.candidates.mixes import OverloadedMix
 from optimizer.performance.candidates.periods import exact_hours, told_apart
 from optimizer.performance.candidates.probing import raised
 from optimizer.performance.candidates.triangulation import MOST_SPLIT
@@ -257,7 +257,7 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
         worth = _worth_predicting(ahead, best.inquiry)
         if not (looks_ahead and worth) or inquiry.clock.expired:
             break
-        best = held(best.inquiry.with_predicted(worth, with_better_predicted), keep, best, known_usd)
+        best = held(best.inquiry.with_predicted(worth), keep, best, known_usd)
         if not best.inquiry.mixes_between():
             return best
     return _ahead_of(replace(best, inquiry=replace(best.inquiry, looks_ahead=False)), ahead, least_usd)

@@ -8,11 +8,11 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.requirements.of_policy import LIMITS_OF_THE_FLEET
 from optimizer.inputs.scenario.policy import InForce, Policy
+from optimizer.performance.candidates.between import rates_between, told_apart
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.performance.candidates.triangulation import Simplex, apart, served
+from optimizer.performance.candidates.triangulation import Simplex, apart
 from optimizer.performance.market.market import Market
 from optimizer.performance.physics.categorical import Categorical
-from optimizer.program.problem.indices import grouped
 
 
 class Column(NamedTuple):
@@ -44,18 +44,20 @@ def columns_of(
         fits = choice.fits & offered
         fitting = fits.sum(axis=1)
         simplices = choice.simplices if may_mix(policy) else apart(len(choice.pools))
-        rate = _rates(choice, None if keep is None else keep[w])
+        wanted = _serving(choice) if keep is None else _serving(choice) & keep[w]
         # most configurations fail a criterion or fit nothing: of what follows they are no part
-        rows = np.flatnonzero((rate > 0).any(axis=1) & (fitting > 0)[choice.kind])
-        rate, kind = rate[rows], choice.kind[rows]
-        best = _unmatched(choice, rows, simplices, rate, policy, whole) | _running_today(policy, choice, rows)[:, None]
-        possible += int(_deployments(simplices, rate > 0) @ fitting[kind])
-        stays = np.flatnonzero(best.any(axis=1))
+        rows = np.flatnonzero(wanted & (fitting > 0)[choice.kind])
+        kind = choice.kind[rows]
+        rates = [rates_between(choice, simplex)[rows] for simplex in simplices]
+        best = _unmatched(choice, rows, rates, policy, whole) | _running_today(policy, choice, rows)[:, None]
+        possible += int(told_apart(simplices, rates, np.ones_like(best)).sum(axis=1) @ fitting[kind])
+        chosen = told_apart(simplices, rates, best)
+        stays = np.flatnonzero(chosen.any(axis=1))
         offers = {number: np.flatnonzero(fits[number]).tolist() for number in np.unique(kind[stays]).tolist()}
         for row in stays.tolist():
-            chosen = [simplex for simplex, fastest in zip(simplices, best[row], strict=True) if fastest]
+            parts = [_part(simplices[number], rates[number][row]) for number in np.flatnonzero(chosen[row]).tolist()]
             on_offers, c = offers[int(kind[row])], int(rows[row])
-            columns += [Column(w, part, c, offer) for part in served(chosen, rate[row] > 0) for offer in on_offers]
+            columns += [Column(w, part, c, offer) for part in sorted(parts) for offer in on_offers]
     return tuple(columns), possible - len(columns)
 
 
@@ -68,22 +70,18 @@ def may_mix(policy: Policy) -> bool:
     return policy.mix_classes and not (policy.losses or policy.spare_on_other_instances)
 
 
-def _rates(choice: WorkloadOptions, keep: Flags | None) -> Floats:
-    """(P, pools) requests/s of one replica, 0 where a configuration is not to be had or fails a criterion."""
-    rate = np.stack([np.where(pool.passed, pool.rate_per_s, 0.0) for pool in choice.pools], axis=1)
-    return rate if keep is None else rate * keep[:, None]
+def _serving(choice: WorkloadOptions) -> Flags:
+    """(P,) whether one replica serves anything: some mix of which it fails no criterion."""
+    serving: Flags = np.any([known.passed & (known.rate_per_s > 0) for known in choice.pools], axis=0)
+    return serving
 
 
-def _deployments(simplices: Sequence[Simplex], passed: Flags) -> Ints:
-    """(P,) how many ways there are for a configuration to serve what it passes."""
-    patterns = grouped(*np.packbits(passed, axis=1).T)
-    ways = np.array([len(served(simplices, pattern)) for pattern in passed[patterns.first]], dtype=np.int64)
-    return ways[patterns.number]
+def _part(simplex: Simplex, rate: Floats) -> Simplex:
+    """The corners that a configuration serves, of which it has a rate (corners,)."""
+    return tuple(pool for pool, serves in zip(simplex, (rate > 0).tolist(), strict=True) if serves)
 
 
-def _unmatched(
-    choice: WorkloadOptions, rows: Ints, simplices: Sequence[Simplex], rate: Floats, policy: Policy, whole: bool
-) -> Flags:
+def _unmatched(choice: WorkloadOptions, rows: Ints, rates: Sequence[Floats], policy: Policy, whole: bool) -> Flags:
     """(R, simplices) listed configurations that none of their platform and replica size matches, `whole` or in each.
 
     One matches another where it sustains as much of every predicted mix of the simplex; among equals the first stays.
@@ -106,8 +104,9 @@ def _unmatched(
         engines = [choice.configurations[c].engine for c in rows.tolist()]
         group = group * len(engines) + np.unique(engines, return_inverse=True)[1].reshape(-1)
     if whole:
-        return np.repeat(_fastest_at_all_distances(choice, rows, group, rate)[:, None], len(simplices), axis=1)
-    return np.stack([_fastest_of_group(group, rate[:, list(simplex)]) for simplex in simplices], axis=1)
+        in_all = _fastest_at_all_distances(choice, rows, group, np.hstack(rates))
+        return np.repeat(in_all[:, None], len(rates), axis=1)
+    return np.stack([_fastest_of_group(group, rate) for rate in rates], axis=1)
 
 
 def _fastest_at_all_distances(choice: WorkloadOptions, rows: Ints, group: Ints, rate: Floats) -> Flags:

@@ -211,8 +211,8 @@ class Candidates(Indexed):
         offer: (C,) index of the offer it runs on.
         configuration, engine: (C,) labels counted by `max_distinct_configurations` and `max_engines`.
         gpus_per_replica: (C,) a power of two, at most the offer's GPU count.
-        rate_per_s: (C, M) requests/s of a mix that one replica sustains within the SLA when it serves nothing else;
-            0 for a mix it does not serve. Every candidate serves mixes of one workload.
+        rate_per_s: (C, M) requests/s of a mix that one replica sustains when it serves hardly anything else, within the
+            SLA of each class of its mixes; 0 for a mix it does not serve. Every candidate serves mixes of one workload.
         replicas_in_force: (C,) that run today, against which changes are counted.
     """
 

@@ -10,6 +10,7 @@ from optimizer.base.units import HOURS_PER_MONTH, MINUTES_PER_HOUR
 from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import Api
+from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.on_call import with_apis_on_call
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, periods
@@ -197,8 +198,8 @@ def _rates_of(
     rate = np.zeros((len(columns), len(rows)))
     for kind, (w, pools) in enumerate(serving.categories):
         candidates, choice = np.flatnonzero(serving.codes == kind), options[w]
-        for p in pools:
-            rate[candidates, rows[choice.workload.name, p]] = choice.pools[p].rate_per_s[configuration[candidates]]
+        within = rates_between(choice, pools)[configuration[candidates]]
+        rate[candidates[:, None], [rows[choice.workload.name, p] for p in pools]] = within
     return rate
 
 
