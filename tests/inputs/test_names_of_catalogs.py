@@ -148,6 +148,14 @@ def test_a_cloud_that_is_named_by_its_company_is_suggested(written: str, cloud: 
     assert found.hint == f"did you mean {cloud}?"
 
 
+@pytest.mark.parametrize(("written", "code"), [("switzerland", "ch"), ("Germany", "de"), ("UK", "gb"), ("USA", "us")])
+def test_a_country_that_is_written_out_is_told_by_its_code(written: str, code: str) -> None:
+    document = Document("s", {"policy": {"countries": {"allow": [written]}, "regions": {"allow": [written]}}}, {})
+    country, region = sorted(unknown_names(document, Scenario, load_catalogs()), key=lambda found: found.field)
+    assert country.hint == f"did you mean {code}?"
+    assert region.hint == "policy.countries is where countries are named"
+
+
 def test_of_a_place_that_nobody_measured_all_that_are_known_are_told() -> None:
     """Users in asia were told 'did you mean australia?', those in north-america south-africa."""
     document = Document("s", {"workloads": [{"users_in": ["asia"]}]}, {})

@@ -141,7 +141,9 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
             hint = misspelt or f"known: {some_of(known)}"
         case "length_profile":
             problem = f"unknown profile of lengths '{named.text}'"
-        case "region" if REGIONS in at and named.text.casefold() in _known("country", catalogs):
+        case "country" if (code := _aliased(named.text, "country", catalogs)) in known:
+            hint = f"did you mean {code}?"
+        case "region" if REGIONS in at and _is_country(named.text, catalogs):
             countries = document.path((*at[: at.index(REGIONS)], "countries"))
             hint = f"{countries} is where countries are named"
     return problem, hint
@@ -149,12 +151,20 @@ def _unknown(named: Named, known: list[str], document: Document, catalogs: Catal
 
 def _cloud_of(text: str, catalogs: Catalogs) -> str | None:
     """What the catalogs call a cloud by its company, which a name begins with (Google Cloud), or by another name."""
-    name = text.casefold()
-    for alias in catalogs.offer_aliases:
-        other = alias.name.casefold()
-        if (alias.subject == "company" and name.startswith(other)) or (alias.subject == "provider" and name == other):
-            return alias.id
-    return None
+    companies = (alias for alias in catalogs.offer_aliases if alias.subject == "company")
+    begun = (alias.id for alias in companies if text.casefold().startswith(alias.name.casefold()))
+    return next(begun, None) or _aliased(text, "provider", catalogs)
+
+
+def _aliased(text: str, subject: str, catalogs: Catalogs) -> str | None:
+    """What the catalogs call a provider or a country by another name of it."""
+    others = (alias for alias in catalogs.offer_aliases if alias.subject == subject)
+    return next((alias.id for alias in others if alias.name.casefold() == text.casefold()), None)
+
+
+def _is_country(text: str, catalogs: Catalogs) -> bool:
+    """Whether it is the code of a country, or the name of one."""
+    return text.casefold() in _known("country", catalogs) or _aliased(text, "country", catalogs) is not None
 
 
 def kinds_in(annotation: Any) -> set[Any]:

@@ -160,9 +160,9 @@ class ServerlessCheck(Strict):
 
 class OfferAlias(Strict):
     """What a GPU, a provider or a host of APIs is called in other people's price lists, and a provider by those who
-    name its company; GPUs may share a name."""
+    name its company, or a country by those who write no code; GPUs may share a name."""
 
-    subject: Literal["gpu", "provider", "company", "host", "router"]
+    subject: Literal["gpu", "provider", "company", "country", "host", "router"]
     """A company is whose cloud a provider is; a router passes requests on to hosts: what it charges is no price of a
     host."""
     name: str
