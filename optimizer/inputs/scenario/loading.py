@@ -17,6 +17,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.inputs.scenario.fields import FieldError
 from optimizer.inputs.scenario.names import record_in, with_unknown_names
+from optimizer.inputs.scenario.other_words import field_meant
 from optimizer.inputs.scenario.restating import restated, with_accepted, with_thinking
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.inputs.scenario.yaml_lines import Document, Location, parse
@@ -212,7 +213,7 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
     match detail["type"]:
         case "extra_forbidden":
             known, problem = _fields_at(location[:-1], root), "unknown field"
-            hint = did_you_mean(str(location[-1]), known) or f"known here: {', '.join(sorted(known))}"
+            hint = field_meant(str(location[-1]), known)
         case "missing":
             problem = "missing"
         case "too_short":

@@ -13,9 +13,9 @@ each of a workload w that keeps least[t,w] replicas running; mixes m of requests
 offers o with price[o] in USD/h, G[o] GPUs, power[o] in kW and carbon[o] in kg/h per whole instance, paid by the hour
 that an instance runs or always (committed, owned), and egress[o] in USD per GB sent to the internet where the scenario
 says how many gb[m] the answers of a mix send; candidates c, each one configuration on one offer with g[c] GPUs per
-replica (a power of two), rate[c,m] requests/s of mix m that one replica sustains when it serves hardly anything else, and
-keeps the SLA of each class of its mixes, in_force[c] replicas that run today; hosted APIs a with price[a] in USD per
-request of one mix.
+replica (a power of two), rate[c,m] requests/s of mix m that one replica sustains when it serves hardly anything else
+and keeps the SLA of each class of its mixes, in_force[c] replicas that run today; hosted APIs a with price[a] in USD
+per request of one mix.
 
 **Decided**: instances[t,o], whole instances that run, the same in every period where they are always paid;
 replicas[t,c], engine replicas placed; flow[t,c,m], requests/s routed; bought[t,a], requests/s sent to a hosted API.
