@@ -1,7 +1,7 @@
 """Requests that one deployment serves together: which of a workload's classes, in which shares, and how they arrive."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -91,3 +91,8 @@ def with_traces(positions: Sequence[int], share: Floats, others: Sequence[int]) 
     traces = np.broadcast_to(A_TRACE, (*share.shape[:-1], len(others)))
     order = np.argsort(every)
     return tuple(sorted(every)), np.concatenate([share, traces], axis=-1)[..., order]
+
+
+def by_row(mixes: Sequence[Mix]) -> Mix:
+    """Mixes of the same classes of one workload as one, with shares (n, K)."""
+    return replace(mixes[0], share=np.stack([mix.share for mix in mixes]))

@@ -122,12 +122,9 @@ def _by_period(known: Answer, inquiry: Inquiry, more: Callable[[Policy, Service]
     """The same in the plan's own periods."""
     kinds = _kinds_used(known)
     by_period = np.zeros((known.solution.replicas.shape[0], len(kinds)), dtype=np.int64)
-    for use in known.used:
-        share = float(inquiry.market.serving_share[use.column.offer])
-        own = [
-            more(inquiry.scenario.policy, service)
-            for service in services_of(inquiry.options[use.column.workload], use, share)
-        ]
+    services = services_of(inquiry.options, known.used, inquiry.market.serving_share)
+    for use, of_use in zip(known.used, services, strict=True):
+        own = [more(inquiry.scenario.policy, service) for service in of_use]
         by_period[:, kinds.index(_kind(use.column))] += np.maximum(own, use.replicas)
     return by_period
 

@@ -107,12 +107,7 @@ class Answer:
     @cached_property
     def services(self) -> tuple[tuple[Service, ...], ...]:
         """By period what each of `used` is sent and sustains, predicted at its own mix."""
-        inquiry = self.inquiry
-        shares = [float(inquiry.market.serving_share[use.column.offer]) for use in self.used]
-        return tuple(
-            services_of(inquiry.options[use.column.workload], use, share)
-            for use, share in zip(self.used, shares, strict=True)
-        )
+        return services_of(self.inquiry.options, self.used, self.inquiry.market.serving_share)
 
     def broken(self) -> tuple[OverloadedMix, ...]:
         """The mixes of which a deployment gets more than the policy lets it carry."""

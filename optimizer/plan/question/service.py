@@ -1,14 +1,18 @@
 """What a deployment is sent in each period and what it sustains of just that, predicted again at the plan's own mix."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from optimizer.base.arrays import Floats
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.mixes import OverloadedMix
 from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.candidates.pools import by_row
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
 from optimizer.performance.candidates.probing import middle_of
 from optimizer.program.problem.columns import Column
@@ -75,19 +79,90 @@ class Service:
         return tuple(flow / self.flow_per_s for flow in self.flow_per_class_per_s)
 
 
-def services_of(choice: WorkloadOptions, use: Use, serving_share: float) -> tuple[Service, ...]:
-    """(T,) a deployment's periods; a standby one is taken to wait for the first of its pools.
+def services_of(
+    options: Sequence[WorkloadOptions], uses: Sequence[Use], serving_share: Floats
+) -> tuple[tuple[Service, ...], ...]:
+    """(uses, T) deployments' periods; a standby one is taken to wait for the first of its pools.
+
+    One pool's prediction is as it is known; what lies between several is predicted at its own mix, and all that are
+    sent the same classes of a workload together.
 
     Args:
-        choice: The workload's options.
-        use: What runs when.
-        serving_share: Share of the time in which a replica serves; below 1 where it is interrupted.
+        options: Of all workloads.
+        uses: What runs when.
+        serving_share: (O,) share of the time in which a replica on each offer serves; below 1 where it is interrupted.
     """
-    by_flows = dict(zip(use.pool_flow_per_s, flows_by_class(choice, use), strict=True))
-    predicted = {
-        flows: _service(choice, use.column, flows, by_class, serving_share) for flows, by_class in by_flows.items()
-    }
-    return tuple(predicted[flows] for flows in use.pool_flow_per_s)
+    sent = [_sent(options[use.column.workload], use, float(serving_share[use.column.offer])) for use in uses]
+    together = defaultdict[tuple[int, tuple[int, ...]], list[_Sent]](list)
+    for each in (each for of_use in sent for each in of_use.values()):
+        if each.known is None:
+            together[each.column.workload, each.classes].append(each)
+    predicted = dict[_Sent, Service]()
+    for (workload, classes), alike in together.items():
+        predicted |= zip(alike, _between(options[workload], classes, alike), strict=True)
+    return tuple(
+        tuple(of_use[flows].known or predicted[of_use[flows]] for flows in use.pool_flow_per_s)
+        for use, of_use in zip(uses, sent, strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sent:
+    """What replicas of one kind are sent in some periods, with what is known of it if that is one pool's mix.
+
+    Attributes:
+        column: What they are.
+        by_class: (K,) requests/s.
+        classes: Those that they are sent.
+        serving_share: Of the time.
+        known: None where it lies between several.
+    """
+
+    column: Column
+    by_class: tuple[float, ...]
+    classes: tuple[int, ...]
+    serving_share: float
+    known: Service | None
+
+
+def _sent(choice: WorkloadOptions, use: Use, serving_share: float) -> dict[tuple[float, ...], _Sent]:
+    """By what they are sent of each pool, what replicas of one kind are sent."""
+    found = {}
+    for flows, by_class in zip(use.pool_flow_per_s, flows_by_class(choice, use), strict=True):
+        if flows not in found:
+            classes = tuple(np.flatnonzero(by_class).tolist())
+            known = _as_known(choice, use.column, flows, by_class, serving_share)
+            found[flows] = _Sent(use.column, by_class, classes, serving_share, known)
+    return found
+
+
+def _as_known(
+    choice: WorkloadOptions,
+    column: Column,
+    flows: tuple[float, ...],
+    by_class: tuple[float, ...],
+    serving_share: float,
+) -> Service | None:
+    """What is known of one pool; None where requests of several meet."""
+    pools = [choice.pools[p] for p in column.pools]
+    sent = [pool for pool, flow in zip(pools, flows, strict=True) if flow > 0] or pools[:1]
+    if len(sent) > 1:
+        return None
+    (known,), row = sent, column.configuration
+    rate_per_s, limited_by = float(known.rate_per_s[row]) * serving_share, int(known.limited_by[row])
+    return Service(by_class, known.pool.classes, known.pool.mix, rate_per_s, limited_by)
+
+
+def _between(choice: WorkloadOptions, classes: tuple[int, ...], sent: Sequence[_Sent]) -> list[Service]:
+    """What is predicted of deployments that are sent the same classes of a workload, each in shares of its own."""
+    rows = np.array([each.column.configuration for each in sent])
+    mixes = [choice.mix(classes, np.array(each.by_class)[list(classes)]) for each in sent]
+    found = sustainable_rate(choice.setup.take(rows), by_row(mixes), choice.limits.take(rows))
+    of_each = zip(sent, mixes, found.rate_per_s.tolist(), found.limited_by.tolist(), strict=True)
+    return [
+        Service(each.by_class, classes, mix, rate_per_s * each.serving_share, limited_by)
+        for each, mix, rate_per_s, limited_by in of_each
+    ]
 
 
 def flows_by_class(choice: WorkloadOptions, use: Use) -> list[tuple[float, ...]]:
@@ -96,29 +171,6 @@ def flows_by_class(choice: WorkloadOptions, use: Use) -> list[tuple[float, ...]]
     for row, p in enumerate(use.column.pools):
         share[row, list(choice.pools[p].pool.classes)] = choice.pools[p].pool.mix.share
     return [tuple(flows) for flows in (np.array(use.pool_flow_per_s) @ share).tolist()]
-
-
-def _service(
-    choice: WorkloadOptions,
-    column: Column,
-    flows: tuple[float, ...],
-    by_class: tuple[float, ...],
-    serving_share: float,
-) -> Service:
-    """One pool's prediction as it is known; what lies between several is predicted at its own mix."""
-    pools, row = [choice.pools[p] for p in column.pools], column.configuration
-    sent = [pool for pool, flow in zip(pools, flows, strict=True) if flow > 0] or pools[:1]
-    if len(sent) == 1:
-        (known,) = sent
-        classes, mix = known.pool.classes, known.pool.mix
-        rate_per_s, limited_by = known.rate_per_s[row], known.limited_by[row]
-    else:
-        classes = tuple(np.flatnonzero(by_class).tolist())
-        mix = choice.mix(classes, np.array(by_class)[list(classes)])
-        rows = np.array([row])
-        sustainable = sustainable_rate(choice.setup.take(rows), mix, choice.limits.take(rows))
-        rate_per_s, limited_by = sustainable.rate_per_s[0], sustainable.limited_by[0]
-    return Service(by_class, classes, mix, float(rate_per_s) * serving_share, int(limited_by))
 
 
 def with_own_pools(choice: WorkloadOptions, use: Use) -> Use:

@@ -16,7 +16,8 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import MS_PER_S
 from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.performance.candidates.predict import STATISTICS, Mix, OperatingPoint, bounded, operate, sustainable_rate
+from optimizer.performance.candidates.pools import by_row
+from optimizer.performance.candidates.predict import STATISTICS, OperatingPoint, bounded, operate, sustainable_rate
 from optimizer.performance.uncertainty.evidence import Margins
 from optimizer.plan.question.service import Service
 from optimizer.plan.record.fields import ByStatistic
@@ -116,7 +117,7 @@ def latencies_of(choice: WorkloadOptions, deployments: Sequence[DeploymentLoads]
     predicted, bound = dict[tuple[int, _MixKey], PointRow](), dict[tuple[int, _MixKey], PointRow]()
     for classes, pairs in together.items():
         rows = np.array([deployments[number].row for number, _ in pairs])
-        mix = _mixes([sent[number][key][1].mix for number, key in pairs])
+        mix = by_row([sent[number][key][1].mix for number, key in pairs])
         rate_per_s = np.array([sent[number][key][0] / deployments[number].serving_share for number, key in pairs])
         setup, margins = choice.setup.take(rows), choice.limits.margins.take(rows)
         own, slowed = operate(setup, mix, rate_per_s), bounded(setup, mix, rate_per_s, margins)
@@ -146,14 +147,9 @@ def rates_as_predicted(choice: WorkloadOptions, rows: Sequence[int], services: S
     for places in together.values():
         own: Ints = np.array([rows[at] for at in places])
         exactly = replace(choice.limits.take(own), margins=Margins.same(), counted=CountedShares.of_all(1))
-        mix = _mixes([services[at].mix for at in places])
+        mix = by_row([services[at].mix for at in places])
         rates[places] = sustainable_rate(choice.setup.take(own), mix, exactly).rate_per_s
     return rates
-
-
-def _mixes(mixes: Sequence[Mix]) -> Mix:
-    """Mixes of the same classes of one workload as one, with shares (n, K)."""
-    return replace(mixes[0], share=np.stack([mix.share for mix in mixes]))
 
 
 def _mix_key(service: Service) -> _MixKey:
