@@ -81,6 +81,16 @@ def triangulated(corners: Sequence[int], pools: int) -> tuple[Simplex, ...]:
     return tuple(sorted({*((0, *part) for part in all_but_one), *fewer, *apart(pools)}))
 
 
+def star_of(simplices: Sequence[Simplex]) -> Simplex | None:
+    """The whole mix and all that it is made of, where all simplices between it and all but one are still there."""
+    around = {simplex for simplex in simplices if simplex[0] == 0 and len(simplex) > 1}
+    if not around:
+        return None
+    corners = sorted({pool for simplex in around for pool in simplex} - {0})
+    whole = {(0, *part) for part in combinations(corners, len(corners) - 1)}
+    return (0, *corners) if around == whole else None
+
+
 def split(simplices: Sequence[Simplex], face: Sequence[int], pool: int) -> tuple[Simplex, ...]:
     """Every simplex with that face replaced by those that have the new mix in place of one of the face's corners.
 

@@ -8,9 +8,9 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.inputs.requirements.of_policy import LIMITS_OF_THE_FLEET
 from optimizer.inputs.scenario.policy import InForce, Policy
-from optimizer.performance.candidates.between import rates_between, told_apart
+from optimizer.performance.candidates.between import rates_around, rates_between, told_apart
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.performance.candidates.triangulation import Simplex, apart
+from optimizer.performance.candidates.triangulation import Simplex, apart, star_of
 from optimizer.performance.market.market import Market
 from optimizer.performance.physics.categorical import Categorical
 
@@ -49,6 +49,8 @@ def columns_of(
         rows = np.flatnonzero(wanted & (fitting > 0)[choice.kind])
         kind = choice.kind[rows]
         rates = [rates_between(choice, simplex)[rows] for simplex in simplices]
+        if (star := star_of(simplices)) is not None:
+            simplices, rates = (*simplices, star), [*rates, rates_around(choice, star)[rows]]
         best = _unmatched(choice, rows, rates, policy, whole) | _running_today(policy, choice, rows)[:, None]
         possible += int(told_apart(simplices, rates, np.ones_like(best)).sum(axis=1) @ fitting[kind])
         chosen = told_apart(simplices, rates, best)
