@@ -13,10 +13,10 @@ from optimizer.answers.planning.optimize import optimize, verified
 from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.between import rates_between, told_apart
+from optimizer.performance.candidates.between import rates_around, rates_between, told_apart
 from optimizer.performance.candidates.pools import MIXED, pools_of
 from optimizer.performance.candidates.predict import sustainable_rate
-from optimizer.performance.candidates.triangulation import Simplex, apart, split, triangulated
+from optimizer.performance.candidates.triangulation import Simplex, apart, split, star_of, triangulated
 from optimizer.plan.question import mixes_held as asking
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.mixing import mixing_of
@@ -196,3 +196,46 @@ def test_promises_to_a_class_hold_beside_the_others(inquiry: Inquiry) -> None:
     few = choice.mix((0, 1), np.array([0.999, 0.001]))
     found = sustainable_rate(choice.setup.take(row), few, choice.limits.take(row)).rate_per_s
     assert found == pytest.approx(together[row, 1], rel=0.02)
+
+
+def test_the_simplices_around_the_whole_mix_are_told_with_their_corners() -> None:
+    simplices = triangulated((1, 2, 3), 4)
+    assert star_of(simplices) == (0, 1, 2, 3)
+    # a mix between the whole one and a corner takes its place; one beside the whole one is one corner more
+    assert star_of(split(simplices, (0, 1), 4)) == (0, 2, 3, 4)
+    assert star_of(split(simplices, (1, 2), 4)) is None
+    assert star_of(apart(3)) is None
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 4), st.integers(0, 10**6))
+def test_who_may_serve_a_mix_of_its_corners_alone_does_not_where_the_whole_one_is_no_worse(
+    classes: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    whole, rates = rng.dirichlet(np.full(classes, 3.0)), rng.uniform(0.1, 10, classes)
+    rate_of_whole = rng.uniform(1, 2) / (whole / rates).sum()
+    corners, taken = np.vstack([whole, np.eye(classes)]), 1 / np.array([rate_of_whole, *rates])
+    for mix in rng.dirichlet(np.ones(classes), size=10):
+        ways = []
+        for simplex in (part for part in triangulated(range(1, classes + 1), classes + 1) if len(part) == classes):
+            weight = np.linalg.solve(corners[list(simplex)].T, mix)
+            ways += [taken[list(simplex)] @ weight] * bool((weight >= -1e-9).all())
+        assert min(ways) <= (mix / rates).sum() * (1 + 1e-9)
+
+
+def test_one_column_stands_for_the_simplices_around_a_whole_mix_that_is_no_worse(inquiry: Inquiry) -> None:
+    (choice,) = inquiry.options
+    apart_, one = rates_between(choice, (0, 1, 2)), rates_around(choice, (0, 1, 2))
+    served = (apart_ > 0).all(axis=1)
+    whole = np.array([item.share for item in choice.workload.classes()])
+    added_up = np.divide(1, (whole / apart_[served, 1:]).sum(axis=1))
+    stands = apart_[served, 0] >= added_up * (1 - 1e-6)
+    assert stands.any()
+    assert not stands.all()
+    assert (one[served][stands] == apart_[served][stands]).all()
+    assert (one[served][~stands] == 0).all()
+    columns = inquiry.formulated().columns
+    whole_and_all = {column.configuration for column in columns if column.pools == (0, 1, 2)}
+    assert whole_and_all
+    assert not whole_and_all & {column.configuration for column in columns if column.pools in {(0, 1), (0, 2)}}

@@ -28,20 +28,20 @@ def rates_between(options: WorkloadOptions, simplex: Simplex) -> Floats:
 
 
 def rates_around(options: WorkloadOptions, star: Simplex) -> Floats:
-    """(P, corners) the same between the whole mix and all that it is made of, where one way to run stands for all
+    """(P, corners) the same between the whole mix and the corners around it, where one way to run stands for all
     simplices around the whole mix; 0 where it does not.
 
     A mix lies in one of these, and may be made of the corners alone as well. Where a replica sustains no less of the
     whole mix than shares of its corners add up to, that takes no less of it, so who may do either does the former.
     """
-    rates, whole = rates_between(options, star), options.pools[star[0]].pool
-    share = np.zeros(len(options.workload.classes()))
-    share[list(whole.classes)] = whole.mix.share
+    rates, share = rates_between(options, star), np.zeros((len(star), len(options.workload.classes())))
+    for corner, p in enumerate(star):
+        share[corner, list(options.pools[p].pool.classes)] = options.pools[p].pool.mix.share
     # corner -> its share of the whole mix
-    parts = [share[list(options.pools[p].pool.classes)].sum() for p in star[1:]]
+    parts = np.linalg.lstsq(share[1:].T, share[0], rcond=None)[0]
     with np.errstate(divide="ignore"):
         added_up = 1 / (parts / rates[:, 1:]).sum(axis=1)
-    stands = (rates > 0).all(axis=1) & (rates[:, 0] >= added_up * (1 - SAME))
+    stands = (rates > 0).all(axis=1) & (rates[:, 0] >= added_up * (1 - SAME)) & bool((parts > 0).all())
     return np.where(stands[:, None], rates, 0.0)
 
 

@@ -82,7 +82,7 @@ def triangulated(corners: Sequence[int], pools: int) -> tuple[Simplex, ...]:
 
 
 def star_of(simplices: Sequence[Simplex]) -> Simplex | None:
-    """The whole mix and all that it is made of, where all simplices between it and all but one are still there."""
+    """The whole mix and the corners around it, where it has a simplex with all but each one of these, and no other."""
     around = {simplex for simplex in simplices if simplex[0] == 0 and len(simplex) > 1}
     if not around:
         return None
