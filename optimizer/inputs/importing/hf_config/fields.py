@@ -27,7 +27,7 @@ MECHANISMS: Final = (
     *("attn_layer_period", "attn_layer_indices", "expert_layer_period", "cross_attention_layers", "altup_num_inputs"),
     *("share_q_dim", "ngram_vocab_size_ratio", "engram_layer_ids", "ple_layer_ids", "kv_source_layer_ids"),
     *("num_mem_blocks", "n_recurrent_loops", "laurel_rank", "d_rel", "sconv_kernel_size", "gated_norm_rank"),
-    "hc_count",
+    *("hc_count", "sparse_config", "indexer_budget", "index_source_layer_ids", "swa_kv_lora_rank"),
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
@@ -134,6 +134,11 @@ class Fields:
         # what a kind of layers has on its own stands back behind what this layer has
         own = {**{of_kind: own[name] for name in own for of_kind in OF_A_KIND.get(name, ())}, **own}
         return replace(self, content={**self.content, **own})
+
+    def of_heads(self) -> "Fields":
+        """The fields as they are in heads that guess further tokens, which may have experts of their own."""
+        stated = {name: self.get(f"dspark_{name}") for name in ("n_routed_experts", "num_experts_per_tok")}
+        return replace(self, content={**self.content, **{name: v for name, v in stated.items() if v is not None}})
 
     def stated(self, *names: str) -> str:
         """Which of these names the configuration uses; the first where it uses none."""

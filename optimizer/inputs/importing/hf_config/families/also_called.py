@@ -5,6 +5,7 @@ from typing import Final
 ALSO_CALLED: Final = {
     "apertus1p5_text": "apertus",
     "deepseek_ref": "deepseek_v4",
+    "deepseek_v41": "deepseek_v41_text",
     "gemma3": "gemma3_text",
     "gemma3n": "gemma3n_text",
     "gemma4": "gemma4_text",
@@ -41,8 +42,11 @@ ALSO_CALLED: Final = {
     "qwen3_omni_moe_text": "qwen3_moe",
     "qwen3_vl_moe_text": "qwen3_moe",
     "qwen3_vl_text": "qwen3",
+    "qwen4_exp": "qwen4_exp_text",
     "sarvam_mla": "deepseek_v3",
     "step3p5": "step3p7",
+    "step5_text": "step5",
+    "step5_vl": "step5",
 }
 """Other names of the same modelling code, and text parts whose own name is left out."""
 

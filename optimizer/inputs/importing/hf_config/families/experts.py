@@ -17,6 +17,9 @@ _GRANITE_MOE: Final = ModelFamily(bias="as stated", experts="as stated")
 _ARIA_TEXT: Final = ModelFamily(bias="as stated", experts="yes")
 _DOTS1: Final = ModelFamily(bias="as stated", qk_norm="head", experts="yes")
 _FLEX_OLMO: Final = ModelFamily(bias="as stated", qk_norm="width", experts="yes")
+_STEP3P7: Final = ModelFamily(
+    qk_norm="head", window="by layer type", gate="per head", experts="yes", defaults={"first_k_dense_replace": 3}
+)
 
 EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "afmoe": ModelFamily(
@@ -126,7 +129,6 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "sarvam_moe": ModelFamily(bias="as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "solar_open": _ARIA_TEXT,
     "step3_text": ModelFamily(experts="yes", renamed={"max_position_embeddings": "max_position_embedding"}),
-    "step3p7": ModelFamily(
-        qk_norm="head", window="by layer type", gate="per head", experts="yes", defaults={"first_k_dense_replace": 3}
-    ),
+    "step3p7": _STEP3P7,
+    "step5": replace(_STEP3P7, indexed="blocks"),
 }

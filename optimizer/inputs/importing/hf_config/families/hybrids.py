@@ -1,5 +1,6 @@
 """Families of grouped attention among layers that keep a state, or beside one in every layer."""
 
+from dataclasses import replace
 from typing import Final
 
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
@@ -18,6 +19,7 @@ _QWEN3_NEXT: Final = ModelFamily(
     head_dim_required=True,
     defaults={"full_attention_interval": 4},
 )
+_QWEN4_EXP: Final = replace(_QWEN3_NEXT, norms=0, indexed="blocks")
 
 HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {
     "bamba": ModelFamily(recurrent="mamba", bias="as stated", renamed=_MAMBA_WORDS),
@@ -59,4 +61,5 @@ HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {
     "qwen3_5_moe_text": _QWEN3_NEXT,
     "qwen3_5_text": _QWEN3_NEXT,
     "qwen3_next": _QWEN3_NEXT,
+    "qwen4_exp_text": _QWEN4_EXP,
 }

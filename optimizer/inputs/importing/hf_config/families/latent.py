@@ -7,6 +7,7 @@ from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 
 _DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes")
 _SPARSE_DEEPSEEK: Final = ModelFamily(attention="latent", experts="yes", indexed="latent")
+_DEEPSEEK_V4: Final = ModelFamily(attention="compressed", experts="yes", head_dim_required=True)
 
 LATENT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "axk1": ModelFamily(attention="latent", norms=3, experts="yes"),
@@ -16,7 +17,18 @@ LATENT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "deepseek_v2": _DEEPSEEK,
     "deepseek_v3": _DEEPSEEK,
     "deepseek_v32": _SPARSE_DEEPSEEK,
-    "deepseek_v4": ModelFamily(attention="compressed", experts="yes", head_dim_required=True),
+    "deepseek_v4": _DEEPSEEK_V4,
+    "deepseek_v41_text": _DEEPSEEK_V4,
+    "dots3_note": ModelFamily(
+        attention="latent",
+        indexed="latent",
+        window="by layer type",
+        gate="per head",
+        gate_field="attention_gate_type",
+        experts="yes",
+        renamed={"sliding_window": "sliding_window_size"},
+        defaults={"attention_gate_type": "headwise"},
+    ),
     "glm4_moe_lite": _DEEPSEEK,
     "glm5_next_text": ModelFamily(attention="latent", recurrent="kimi delta", indexed="latent", experts="yes"),
     "glm_moe_dsa": _SPARSE_DEEPSEEK,
