@@ -20,7 +20,7 @@ MECHANISMS: Final = (
     *("linear_num_key_heads", "linear_attn_config", "attn_type_list", "full_attention_interval"),
     *("hybrid_override_pattern", "layers_block_type", "hybrid_layer_pattern", "block_configs", "attention_chunk_size"),
     *("mamba_d_state", "mamba_num_heads", "ssm_state_size", "conv_L_cache", "hidden_size_per_layer_input"),
-    *("moe_latent_size", "routed_expert_hidden_size", "n_routed_experts", "num_local_experts", "num_experts"),
+    *("moe_latent_size", "routed_expert_hidden_size", "moe_hidden_size", "loop_num_passes", "H_cycles", "n_routed_experts", "num_local_experts", "num_experts"),
     *("moe_num_experts", "zero_expert_num", "hc_mult", "swa_num_key_value_heads", "num_global_key_value_heads"),
     *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio", "block_auto_adjust_ff_dim"),
     *("num_attention_heads_per_layer", "kv_pooling_size", "use_cla", "per_layer_config"),
@@ -43,6 +43,10 @@ OF_A_KIND: Final = {
     "head_dim": ("global_head_dim", "swa_head_dim"),
     "num_key_value_heads": ("num_global_key_value_heads", "swa_num_key_value_heads"),
     "num_attention_heads": ("swa_num_attention_heads",),
+    **{
+        name: (f"swa_{name}",)
+        for name in ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+    },
 }
 """What a field is called where it is that of one kind of layers."""
 LAYERS: Final = ("num_hidden_layers", "num_nextn_predict_layers")

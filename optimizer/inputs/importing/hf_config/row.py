@@ -92,9 +92,9 @@ def _described(
     cached = cache_columns(fields, family, decoder)
     context = fields.count("max_position_embeddings", "model_max_length")
     # experts may be described where no layer has any
-    described = experts_of(fields, family)
-    experts = described if any(isinstance(layer.feed_forward, ExpertNetwork) for layer in decoder.layers) else None
-    width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else 1)
+    described, networks = experts_of(fields, family), [layer.feed_forward for layer in decoder.layers]
+    experts = next((network for network in networks if isinstance(network, ExpertNetwork)), None)
+    width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else described.width if described else 1)
     stored = _stored(fields, family, decoder, file, naming.precision, weight_bits)
     counted = decoder.counted().total_params
     vision, uncounted = encoder_params(fields, beside_text(whole), decoder.hidden, counted)

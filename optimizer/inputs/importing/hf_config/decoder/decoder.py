@@ -2,12 +2,13 @@
 
 from optimizer.inputs.importing.hf_config.decoder.kinds import Kind, layer_kinds, prediction_head_kinds
 from optimizer.inputs.importing.hf_config.decoder.mixers import read_mixer
-from optimizer.inputs.importing.hf_config.decoder.networks import read_network
+from optimizer.inputs.importing.hf_config.decoder.networks import of_images_params, read_network
 from optimizer.inputs.importing.hf_config.decoder.searched import read_searched
 from optimizer.inputs.importing.hf_config.decoder.tables import read_tables
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.layers.attention import GroupedAttention
+from optimizer.inputs.importing.hf_config.layers.feed_forward import ExpertNetwork
 from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Layer
 
 
@@ -24,7 +25,8 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
     if fields.count("word_embed_proj_dim", missing=hidden) != hidden:
         fields.refuse("word_embed_proj_dim", f"an embedding narrower than {hidden} is not understood")
     tables = read_tables(fields, family, len(kinds))
-    crossed = sum(_crossing_params(body[at], hidden) for at in sorted(crossing) if at < len(body))
+    passed_over = sum(of_images_params(fields) for layer in body if isinstance(layer.feed_forward, ExpertNetwork))
+    passed_over += sum(_crossing_params(body[at], hidden) for at in sorted(crossing) if at < len(body))
     return Decoder(
         hidden=hidden,
         vocab=fields.count("vocab_size"),
@@ -32,7 +34,7 @@ def read_decoder(fields: Fields, family: ModelFamily) -> Decoder:
         layers=tuple(layer for at, layer in enumerate(body) if at not in crossing),
         prediction_heads=tuple(further),
         other_params=_outside_layers(fields, family) + tables.joining,
-        lookup_params=tables.rows + crossed,
+        lookup_params=tables.rows + passed_over,
         narrow_lookup_params=tables.narrow_rows,
         narrow_lookup_bits=tables.narrow_bits,
     )
@@ -101,8 +103,10 @@ def _layer(whole: Fields, family: ModelFamily, kind: Kind, at: int) -> Layer:
     twice = bool(family.norms_field) and fields.flag(family.norms_field, missing=True)
     norms = family.norms + 2 * twice
     norm = (1 + family.norm_bias) * hidden
+    # a narrow gate on what norms return, before mixers and experts
+    gated_norms = 2 * hidden * fields.count("gated_norm_rank", missing=0) * (2 if feed_forward == "experts" else 1)
     return Layer(
         mixer=read_mixer(fields, family, mixer, at),
         feed_forward=read_network(fields, family, feed_forward, at),
-        other_params=norms * norm + mixing + own_input + copying + around,
+        other_params=norms * norm + gated_norms + mixing + own_input + copying + around,
     )

@@ -107,8 +107,9 @@ def _window_applies(fields: Fields, family: ModelFamily) -> bool:
     if family.window == "switched" and not fields.flag("use_sliding_window", missing=False):
         return False
     if stated is None:
-        all_full = set(fields.get("layer_types") or ()) == {"full_attention"}
-        if family.window in ("alternating", "by layer type") and not all_full:
+        types = set(map(str, fields.get("layer_types") or ()))
+        no_window = bool(types) and not any(MIXER_NAMES.get(name) == "window" for name in types)
+        if family.window in ("alternating", "by layer type") and not no_window:
             fields.count(window_field(family))
         return False
     return fields.count(window_field(family)) < fields.count("max_position_embeddings")
@@ -150,7 +151,7 @@ def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[Mixer
     if flags is not None:
         return ["full" if flag else "state" for flag in flags]
     full = fields.group("linear_attn_config").get("full_attn_layers")
-    full = full or fields.get("full_attn_idxs", "attn_layer_indices")
+    full = full or fields.get("full_attn_idxs", "attn_layer_indices", "full_attention_layers")
     if isinstance(full, list):
         first = 1 if family.recurrent == "kimi delta" else 0
         return ["full" if layer + first in full else "state" for layer in range(layers)]

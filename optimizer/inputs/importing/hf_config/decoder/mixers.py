@@ -77,6 +77,7 @@ def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> G
         query_rank=fields.count("share_q_dim", missing=0),
         distance_dim=fields.count("d_rel") if family.distances else 0,
         distances=fields.count(window_field(family) if windowed else "rel_extent") if family.distances else 0,
+        mixing_kernel=fields.count("cca_time1", missing=0),
         kernel=fields.count("sconv_kernel_size", "conv_kernel_size") if family.distances else 0,
     )
 
@@ -160,6 +161,8 @@ def _latent(fields: Fields, family: ModelFamily, at: int, *, windowed: bool) -> 
     if listed and not types:
         fields.refuse("indexer_types", "is missing")
     has_indexer = indexed and not (at < len(types) and types[at] == "shared")
+    # keys and values of all heads come from the latent, however many are stated
+    fields.get("swa_num_key_value_heads")
     return LatentAttention(
         heads=own("num_attention_heads"),
         kv_lora_rank=own("kv_lora_rank"),

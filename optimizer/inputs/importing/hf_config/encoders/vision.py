@@ -14,6 +14,8 @@ OWN_WIDTH: Final = "embed_dim"
 WIDENING: Final = 4
 MERGED_LAST: Final = "glm4v"
 """Beginning of those whose networks are as wide as the output, and whose merger is a network of the stated width."""
+MERGED_WIDE: Final = "glm_ocr"
+"""Of those whose merger is a network three times as wide as the output."""
 BIASED: Final = ("qwen2_5_omni", "qwen2_5_vl")
 """Of those that have biases all the same, and a projector of two layers."""
 OF_ONE_SIZE: Final = {"mobilenetv5_300m_enc": 294_126_912, "inkling_vision": 65_000_000}
@@ -64,7 +66,7 @@ class _Encoder:
         width, depth: Of its layers, and how many there are; 0 where neither is stated.
         outputs: Of how many layers the outputs go into the projector, side by side.
         wide, out: Width of its networks, and of what it hands to the text part.
-        gated, biased, merged_last: What its networks and its projector are like.
+        gated, biased, merged_last, merged_wide: What its networks and its projector are like.
     """
 
     stated: Numbers
@@ -76,6 +78,7 @@ class _Encoder:
     gated: bool
     biased: bool
     merged_last: bool
+    merged_wide: bool
 
     @classmethod
     def of(cls, whole: Mapping[str, Any], vision: Mapping[str, Any], text_width: int) -> "_Encoder":
@@ -96,6 +99,7 @@ class _Encoder:
             gated=kind.startswith(GATED),
             biased=kind.startswith(BIASED),
             merged_last=kind.startswith(MERGED_LAST),
+            merged_wide=kind.startswith(MERGED_WIDE),
         )
 
     def layer(self) -> int:
@@ -114,7 +118,8 @@ class _Encoder:
         one_layer = merge == 1 or (self.gated and not self.biased)
         matrices = merged * out if one_layer else merged * (merged + out)
         biases = merged + out + self.width if self.biased else 0
-        return matrices + biases + (out * (out + 3 * self.wide) if self.merged_last else 0)
+        network = self.wide if self.merged_last else PATCH_CHANNELS * out if self.merged_wide else 0
+        return matrices + biases + (out * (out + 3 * network) if network else 0)
 
     def tiles(self, ratios: int) -> int:
         """Parameters of positions by the ratio of an image's sides: of each tile, before and after the layers, and of

@@ -6,6 +6,7 @@ from optimizer.inputs.importing.hf_config.families.falcon import FALCON, falcon_
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.families.known import FAMILIES
 from optimizer.inputs.importing.hf_config.families.nested import NESTED_DEFAULTS
+from optimizer.inputs.importing.hf_config.families.spoken import say_by_layer, say_of_text
 from optimizer.inputs.importing.hf_config.fields import Fields
 
 
@@ -25,6 +26,10 @@ def family_of(fields: Fields) -> ModelFamily:
         fields.check()
         raise AssertionError
     fields.renamed = known.renamed
+    if known.by_block:
+        say_by_layer(fields)
+    if known.by_modality:
+        say_of_text(fields)
     family = falcon_family(fields, known) if name == FALCON else known
     # what is stated as null stays without a value, as it does where the class is asked
     left_out = NESTED_DEFAULTS.get(kind, {}) if fields.nested else {}

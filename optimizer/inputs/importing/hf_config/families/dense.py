@@ -48,6 +48,7 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
     ),
     "glm": ModelFamily(bias="qkv as stated", defaults={"attention_bias": True}),
     "glm4": ModelFamily(bias="qkv as stated", norms=4, defaults={"attention_bias": True}),
+    "glm_ocr_text": ModelFamily(norms=4),
     "granite": _GRANITE,
     "granite_swa": ModelFamily(bias="as stated", window="by layer type"),
     "hunyuan_v1_dense": ModelFamily(bias="as stated", qk_norm="head"),
@@ -62,6 +63,9 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
     "ministral3": _MISTRAL,
     "mistral": _MISTRAL,
     "mllama_text_model": ModelFamily(crossed=True),
+    "muse_glimmer_text": ModelFamily(
+        bias="as stated", norms=4, window="by layer type", gate="per element", head_dim_required=True
+    ),
     "nanochat": ModelFamily(bias="as stated", norms=0, gated_mlp=False),
     "nemotron": _JAIS2,
     "nemotron-nas": ModelFamily(bias="as stated", searched=True),

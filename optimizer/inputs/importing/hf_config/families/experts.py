@@ -16,6 +16,7 @@ _BAILING: Final = ModelFamily(
 _GRANITE_MOE: Final = ModelFamily(bias="as stated", experts="as stated")
 _ARIA_TEXT: Final = ModelFamily(bias="as stated", experts="yes")
 _DOTS1: Final = ModelFamily(bias="as stated", qk_norm="head", experts="yes")
+_ERNIE_MOE: Final = ModelFamily(bias="as stated", bias_field="use_bias", mlp_bias_field="use_bias", experts="yes")
 _FLEX_OLMO: Final = ModelFamily(bias="as stated", qk_norm="width", experts="yes")
 _STEP3P7: Final = ModelFamily(
     qk_norm="head", window="by layer type", gate="per head", experts="yes", defaults={"first_k_dense_replace": 3}
@@ -49,7 +50,8 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
     ),
     "deepseek": ModelFamily(bias="as stated", experts="yes", kv_heads_may_be_left_out=True),
     "dots1": _DOTS1,
-    "ernie4_5_moe": ModelFamily(bias="as stated", bias_field="use_bias", mlp_bias_field="use_bias", experts="yes"),
+    "ernie4_5_moe": _ERNIE_MOE,
+    "ernie4_5_vl_moe_text": replace(_ERNIE_MOE, by_modality=True, tied_embeddings=True),
     "exaone_moe": ModelFamily(qk_norm="head", window="by layer type", experts="yes"),
     "flex_olmo": _FLEX_OLMO,
     "flint": ModelFamily(
@@ -67,7 +69,7 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         defaults={"global_head_dim": 512},
     ),
     "glm4_moe": ModelFamily(
-        bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes", head_dim_required=True
+        bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"
     ),
     "gpt_oss": ModelFamily(
         bias="all", window="by layer type", sinks="all", experts="yes", expert_bias=True, head_dim_required=True
@@ -81,6 +83,15 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         qk_norm="head",
         window="by layer type",
         distances=True,
+        experts="yes",
+        renamed={"sliding_window": "sliding_window_size", "num_nextn_predict_layers": "num_mtp_layers"},
+        head_dim_required=True,
+    ),
+    "inkling2_text": ModelFamily(
+        qk_norm="head",
+        window="by layer type",
+        distances=True,
+        gate="per element",
         experts="yes",
         renamed={"sliding_window": "sliding_window_size", "num_nextn_predict_layers": "num_mtp_layers"},
         head_dim_required=True,
@@ -118,6 +129,14 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_required=True,
     ),
     "mixtral": ModelFamily(window="stated", experts="yes"),
+    "muse_spark_text": ModelFamily(
+        bias="as stated",
+        norms=5,
+        window="by layer type",
+        gate="per element",
+        experts="yes",
+        head_dim_required=True,
+    ),
     "olmoe": _FLEX_OLMO,
     "phimoe": ModelFamily(
         bias="as stated", norm_bias=True, window="stated", experts="yes", head_bias_field="lm_head_bias"
@@ -128,6 +147,16 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
     ),
     "sarvam_moe": ModelFamily(bias="as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "solar_open": _ARIA_TEXT,
+    "zaya": ModelFamily(
+        bias="as stated",
+        window="by layer type",
+        experts="yes",
+        tied_embeddings=True,
+        head_bias_field="lm_head_bias",
+        head_dim_required=True,
+        norms=4,
+        norms_field="",
+    ),
     "step3_text": ModelFamily(experts="yes", renamed={"max_position_embeddings": "max_position_embedding"}),
     "step3p7": _STEP3P7,
     "step5": replace(_STEP3P7, indexed="blocks"),

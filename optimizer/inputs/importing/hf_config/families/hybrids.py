@@ -19,6 +19,7 @@ _QWEN3_NEXT: Final = ModelFamily(
     head_dim_required=True,
     defaults={"full_attention_interval": 4},
 )
+_NEMOTRON_H: Final = ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated")
 _QWEN4_EXP: Final = replace(_QWEN3_NEXT, norms=0, indexed="blocks")
 
 HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {
@@ -56,7 +57,8 @@ HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {
         defaults={"use_attention_gate": True},
     ),
     "minimax": ModelFamily(recurrent="lightning", experts="yes"),
-    "nemotron_h": ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated"),
+    "nemotron_h": _NEMOTRON_H,
+    "nemotron_h_puzzle": replace(_NEMOTRON_H, by_block=True),
     "olmo_hybrid": ModelFamily(recurrent="gated delta", bias="as stated", qk_norm="width"),
     "qwen3_5_moe_text": _QWEN3_NEXT,
     "qwen3_5_text": _QWEN3_NEXT,

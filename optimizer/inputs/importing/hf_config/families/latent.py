@@ -11,6 +11,7 @@ _DEEPSEEK_V4: Final = ModelFamily(attention="compressed", experts="yes", head_di
 
 LATENT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "axk1": ModelFamily(attention="latent", norms=3, experts="yes"),
+    "axk2": ModelFamily(attention="latent", indexed="latent", gate="from the latent query", experts="yes"),
     "bailing_hybrid": ModelFamily(
         attention="latent", recurrent="kimi delta", full_rank_deltas=True, gate="per head", experts="yes"
     ),
@@ -26,8 +27,21 @@ LATENT_FAMILIES: Final[dict[str, ModelFamily]] = {
         gate="per head",
         gate_field="attention_gate_type",
         experts="yes",
-        renamed={"sliding_window": "sliding_window_size"},
-        defaults={"attention_gate_type": "headwise"},
+        renamed={"sliding_window": "sliding_window_size", "n_shared_experts": "num_shared_experts"},
+        defaults={
+            **{"attention_gate_type": "headwise", "first_k_dense_replace": 1, "num_nextn_predict_layers": 1},
+            **{"swa_num_attention_heads": 64, "swa_q_lora_rank": 1024, "swa_kv_lora_rank": 1024},
+            **{"swa_qk_nope_head_dim": 192, "swa_qk_rope_head_dim": 64, "swa_v_head_dim": 128},
+        },
+    ),
+    "gigachat3_5": ModelFamily(
+        attention="latent",
+        recurrent="gated delta",
+        norms=4,
+        gate="per element",
+        gate_field="gated_attention",
+        experts="yes",
+        defaults={"gated_attention": True},
     ),
     "glm4_moe_lite": _DEEPSEEK,
     "glm5_next_text": ModelFamily(attention="latent", recurrent="kimi delta", indexed="latent", experts="yes"),

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from optimizer.inputs.importing.hf_config.layers.stack import BYTES_PER_16_BIT, Kept, Mixer
 
-Gate = Literal["none", "per head", "per element"]
+Gate = Literal["none", "per head", "per element", "from the latent query"]
 QkNorm = Literal["none", "head", "width"]
 
 SCALE_BYTES: Final = 4
@@ -58,6 +58,7 @@ class GroupedAttention:
         gate_bias: Whether the gate has a bias.
         distance_dim: Width per head of what is scored against each of `distances` distances to a key; 0 where
             positions are rotated into queries and keys.
+        mixing_kernel: Of a short convolution that mixes a head's channels in queries and keys; 0 without.
         kernel: Of short convolutions over keys, values, and what the mixer and the network return; 0 without. The few
             tokens that they look back at are not counted in what is kept.
     """
@@ -80,6 +81,7 @@ class GroupedAttention:
     gate_bias: bool = False
     distance_dim: int = 0
     distances: int = 0
+    mixing_kernel: int = 0
     kernel: int = 0
 
     def params(self, hidden: int) -> int:
@@ -87,7 +89,7 @@ class GroupedAttention:
         queries, output = self.heads * self.head_dim, self.heads * self.value_dim
         keys = self.kv_heads * self.head_dim if self.own_cache else 0
         values = self.kv_heads * self.value_dim if self.own_cache and not self.value_is_key else 0
-        gate = {"none": 0, "per head": self.heads, "per element": output}[self.gate]
+        gate = {"none": 0, "per head": self.heads}.get(self.gate, output)
         rank = self.query_rank
         matrices = hidden * (keys + values + output + gate)
         matrices += rank * (hidden + queries + 1) if rank else hidden * queries
@@ -98,7 +100,8 @@ class GroupedAttention:
         biases += gate if self.gate_bias else 0
         far = self.distance_dim * (hidden * self.heads + self.distances) if self.distance_dim else 0
         channels = self.kv_heads * (self.head_dim + self.value_dim) + 2 * hidden
-        return matrices + biases + norms + indexer + far + channels * self.kernel + self.heads * self.sinks
+        mixing = (queries + keys) * self.head_dim * self.mixing_kernel
+        return matrices + biases + norms + indexer + far + channels * self.kernel + mixing + self.heads * self.sinks
 
     def kept(self) -> Kept:
         """A key and a value per KV head."""
@@ -156,10 +159,11 @@ class LatentAttention:
         down = hidden * (self.kv_lora_rank + self.qk_rope_head_dim) + self.kv_lora_rank
         up = self.kv_lora_rank * self.heads * (self.qk_nope_head_dim + self.v_head_dim)
         output = self.heads * self.v_head_dim
-        gate = {"none": 0, "per head": self.heads, "per element": output}[self.gate]
-        return (
-            query_params + down + up + hidden * (output + gate) + (self.indexer.params(hidden) if self.indexer else 0)
-        )
+        gate = {"none": 0, "per head": self.heads, "per element": output, "from the latent query": 0}[self.gate]
+        # a gate from the latent query reads it beside the query's own: both matrices are as high as two of them
+        fused = rank * (queries + 2 * output) if self.gate == "from the latent query" else 0
+        indexer = self.indexer.params(hidden) if self.indexer else 0
+        return query_params + down + up + hidden * (output + gate) + fused + indexer
 
     def kept(self) -> Kept:
         """The latent and the part of the key that carries the position."""
