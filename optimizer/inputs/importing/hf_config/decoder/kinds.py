@@ -162,7 +162,9 @@ def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[Mixer
     if not every:
         fields.refuse("layer_types", "is missing")
         return ["full"] * layers
-    return ["state" if (layer + 1) % every else "full" for layer in range(layers)]
+    # a group that is cut short at the end of Ling's layers has attention alone
+    whole = layers // every * every if fields.get("layer_group_size") else layers
+    return ["state" if (layer + 1) % every and layer < whole else "full" for layer in range(layers)]
 
 
 def _named(fields: Fields, layers: int, understood: Sequence[MixerKind]) -> list[MixerKind] | None:

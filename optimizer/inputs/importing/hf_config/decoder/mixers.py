@@ -28,8 +28,8 @@ from optimizer.inputs.importing.hf_config.layers.stack import Mixer
 COMPRESSION = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 """Tokens behind one compressed key, by the names of DeepSeek-V4's layers."""
 GATES: Final[dict[str, Gate]] = {
-    **{"per-head": "per head", "headwise": "per head"},
-    **{"per-element": "per element", "elementwise": "per element"},
+    **dict.fromkeys(("per-head", "headwise", "head_wise"), "per head"),
+    **dict.fromkeys(("per-element", "elementwise", "element_wise"), "per element"),
 }
 """What a configuration calls the gate on attention's output."""
 HEADS_BY_LAYER: Final = "num_attention_heads_per_layer"
@@ -251,10 +251,14 @@ def _recurrent(fields: Fields, family: ModelFamily) -> Mixer:
         # attention over the outputs of earlier blocks adds vectors, no matrices
         fields.get("attn_res_block_size")
         linear = fields.group("linear_attn_config")
+        # Ling's have as many heads of a width as its attention where nothing is said of their own
+        alike = ("num_attention_heads", "head_dim") if family.full_rank_deltas else ("", "")
         return KimiDeltaAttention(
-            heads=linear.count("num_heads", missing=fields.get("linear_num_heads")),
-            head_dim=linear.count("head_dim", missing=fields.get("linear_head_dim")),
-            kernel=linear.count("short_conv_kernel_size", missing=fields.get("linear_conv_kernel_dim")),
+            heads=linear.count("num_heads", missing=fields.get("linear_num_heads", alike[0])),
+            head_dim=linear.count("head_dim", missing=fields.get("linear_head_dim", alike[1])),
+            kernel=linear.count(
+                "short_conv_kernel_size", missing=fields.get("linear_conv_kernel_dim", "short_conv_kernel_size")
+            ),
             full_rank_gate=family.full_rank_deltas or linear.flag("use_full_rank_gate", missing=False),
             full_rank_forgetting=family.full_rank_deltas,
         )

@@ -38,6 +38,7 @@ ALSO_CALLED: Final = {
     "muse_glimmer": "muse_glimmer_text",
     "muse_spark": "muse_spark_text",
     "nemotron_nas": "nemotron-nas",
+    "PanguEmbedded": "panguembedded",
     "paddleocr_vl_text": "ernie4_5",
     "qwen2_5_omni_text": "qwen2",
     "qwen2_5_vl": "qwen2",

@@ -2,6 +2,7 @@
 
 from optimizer.base.errors import some_of
 from optimizer.inputs.importing.hf_config.families.also_called import ALSO_CALLED, BY_ARCHITECTURE
+from optimizer.inputs.importing.hf_config.families.bailing import BAILING, bailing_family
 from optimizer.inputs.importing.hf_config.families.falcon import FALCON, falcon_family
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.families.known import FAMILIES
@@ -31,6 +32,7 @@ def family_of(fields: Fields) -> ModelFamily:
     if known.by_modality:
         say_of_text(fields)
     family = falcon_family(fields, known) if name == FALCON else known
+    family = bailing_family(fields, known) if kind == BAILING else family
     # what is stated as null stays without a value, as it does where the class is asked
     left_out = NESTED_DEFAULTS.get(kind, {}) if fields.nested else {}
     fields.defaults = {name: v for name, v in left_out.items() if name not in fields.content} | dict(family.defaults)

@@ -69,6 +69,8 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
     "nanochat": ModelFamily(bias="as stated", norms=0, gated_mlp=False),
     "nemotron": _JAIS2,
     "nemotron-nas": ModelFamily(bias="as stated", searched=True),
+    "orion": ModelFamily(norm_bias=True, kv_heads_may_be_left_out=True),
+    "panguembedded": replace(_LLAMA, bias_field="bias"),
     "olmo": ModelFamily(bias="as stated", norms=0, kv_heads_may_be_left_out=True),
     "olmo2": ModelFamily(bias="as stated", qk_norm="width"),
     "olmo3": ModelFamily(bias="as stated", qk_norm="width", window="by layer type"),
@@ -77,6 +79,16 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
     "qwen3": ModelFamily(bias="as stated", qk_norm="head", window="switched", head_dim_required=True),
     "seed_oss": _GRANITE,
     "smollm3": _LLAMA,
+    "solar": _LLAMA,
+    "step1": ModelFamily(),
+    "telechat2": ModelFamily(
+        kv_heads_may_be_left_out=True,
+        renamed={
+            **{"num_hidden_layers": "n_layer", "num_attention_heads": "n_head"},
+            **{"intermediate_size": "ffn_hidden_size", "max_position_embeddings": "seq_length"},
+        },
+    ),
+    "telechat3": _LLAMA,
     "stablelm": ModelFamily(bias="qkv as stated", bias_field="use_qkv_bias", norm_bias=True),
     "starcoder2": ModelFamily(
         bias="as stated",

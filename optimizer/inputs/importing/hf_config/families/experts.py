@@ -138,6 +138,7 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_required=True,
     ),
     "olmoe": _FLEX_OLMO,
+    "param2moe": _BAILING,
     "phimoe": ModelFamily(
         bias="as stated", norm_bias=True, window="stated", experts="yes", head_bias_field="lm_head_bias"
     ),

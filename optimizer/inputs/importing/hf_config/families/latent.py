@@ -13,7 +13,13 @@ LATENT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "axk1": ModelFamily(attention="latent", norms=3, experts="yes"),
     "axk2": ModelFamily(attention="latent", indexed="latent", gate="from the latent query", experts="yes"),
     "bailing_hybrid": ModelFamily(
-        attention="latent", recurrent="kimi delta", full_rank_deltas=True, gate="per head", experts="yes"
+        attention="latent",
+        recurrent="kimi delta",
+        full_rank_deltas=True,
+        gate="per head",
+        gate_field="gated_attention_proj_granularity_type",
+        experts="yes",
+        defaults={"gated_attention_proj_granularity_type": "head_wise"},
     ),
     "deepseek_v2": _DEEPSEEK,
     "deepseek_v3": _DEEPSEEK,
@@ -62,5 +68,6 @@ LATENT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "minicpm3": ModelFamily(attention="latent", tied_embeddings=True, defaults={"v_head_dim": 64}),
     "mistral4": _DEEPSEEK,
     "mistral_large4_text": _SPARSE_DEEPSEEK,
+    "pangu_ultra_moe": ModelFamily(attention="latent", experts="yes", norms_field="sandwich_norm"),
     "youtu": ModelFamily(attention="latent", tied_embeddings=True),
 }
