@@ -32,6 +32,9 @@ KINDS: Final = {
     "an encoder-decoder model": "bart fsmt led m2m_100 marian mbart mt5 mvp pegasus t5 t5gemma t5gemma2 umt5 udop",
     "an image model": "beit deit detr dinov2 dinov3_vit segformer sam sam2 swin vit vit_mae vitdet yolos",
 }
+WITHOUT_ATTENTION: Final = ("falcon_mamba", "mamba", "mamba2", "rwkv", "rwkv5", "rwkv6", "rwkv7", "xlstm")
+"""Values of `model_type` of models that keep a state and no cache, which the catalog does not describe."""
+ATTENTION_HINT: Final = "the catalog describes models of which some layers keep a cache; some others may keep a state"
 BY_MODEL_TYPE: Final = {kind: what for what, kinds in KINDS.items() for kind in kinds.split()}
 """Values of `model_type`."""
 HINT: Final = "only models that generate text token by token can be planned"
@@ -49,6 +52,9 @@ def refuse_other_uses(fields: Fields, whole: Mapping[str, Any], names: tuple[str
     classes = [str(each) for each in whole.get("architectures") or ()]
     if kind in BY_MODEL_TYPE:
         fields.refuse("model_type", f"'{kind}' is {BY_MODEL_TYPE[kind]}, not a language model", HINT)
+        return
+    if kind in WITHOUT_ATTENTION:
+        fields.refuse("model_type", f"no layer of '{kind}' has attention", ATTENTION_HINT)
         return
     for pattern, what in BY_ARCHITECTURE:
         found = next((each for each in classes if pattern.search(each)), None)

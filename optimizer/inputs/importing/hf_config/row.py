@@ -21,7 +21,7 @@ from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields, beside_text, load_json, text_fields
 from optimizer.inputs.importing.hf_config.layers.feed_forward import ExpertNetwork
 from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Layer
-from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
+from optimizer.inputs.importing.hf_config.other_uses import ATTENTION_HINT, refuse_other_uses
 
 NOT_A_MODEL: Final = "write the row into models.csv by hand, or mend the file"
 CONFIG_NAME: Final = "config.json"
@@ -88,7 +88,7 @@ def _described(
     family = family_of(fields)
     decoder = read_decoder(fields, family)
     if not fields.findings and not any(kept.token or kept.window_token for kept in map(Layer.kept, decoder.layers)):
-        fields.refuse("layer_types", "no layer has attention: the catalog describes no such model")
+        fields.refuse("layer_types", "no layer has attention", ATTENTION_HINT)
     cached = cache_columns(fields, family, decoder)
     context = fields.count("max_position_embeddings", "model_max_length")
     # experts may be described where no layer has any
@@ -97,7 +97,7 @@ def _described(
     width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else described.width if described else 1)
     stored = _stored(fields, family, decoder, file, naming.precision, weight_bits)
     counted = decoder.counted().total_params
-    vision, uncounted = encoder_params(fields, beside_text(whole), decoder.hidden, counted)
+    vision, uncounted = encoder_params(fields, beside_text(whole), decoder, counted)
     fields.refuse_unread()
     fields.check()
     return Model.model_validate(

@@ -49,7 +49,11 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> int:
     encoder = _Encoder.of(whole, vision, text_width)
     if not encoder.width or not encoder.depth:
         return 0
-    projector = _halving_projector(whole, encoder.width, text_width) or encoder.projector()
+    projector = (
+        _halving_projector(whole, encoder.width, text_width)
+        or _wide_projector(whole, encoder, text_width)
+        or encoder.projector()
+    )
     deepstack = vision.get("deepstack_visual_indexes")
     projectors = 1 + (len(deepstack) if isinstance(deepstack, list) else 0)
     ratios = vision.get("supported_aspect_ratios")
@@ -145,3 +149,11 @@ def _halving_projector(whole: Mapping[str, Any], width: int, text_width: int) ->
     joined = width * number("downsample_factor") ** 2
     between = number("alignment_intermediate_size") or text_width
     return joined * between + between // 2 * text_width if joined else 0
+
+
+def _wide_projector(whole: Mapping[str, Any], encoder: _Encoder, text_width: int) -> int:
+    """Parameters of two layers with a width of their own between joined patches and the text part; else 0."""
+    between, ratio = Numbers(whole)("projector_hidden_size"), whole.get("downsample_ratio")
+    shuffled = round(1 / ratio) if isinstance(ratio, float) and 0 < ratio < 1 else 1
+    joined = encoder.width * (encoder.stated("spatial_merge_size") or shuffled) ** 2
+    return between * (joined + text_width)

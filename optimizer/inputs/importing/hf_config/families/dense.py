@@ -75,6 +75,7 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
     "olmo2": ModelFamily(bias="as stated", qk_norm="width"),
     "olmo3": ModelFamily(bias="as stated", qk_norm="width", window="by layer type"),
     "phi3": _MISTRAL,
+    "phi4mm": replace(_MISTRAL, tied_embeddings=True),
     "qwen2": _QWEN2,
     "qwen3": ModelFamily(bias="as stated", qk_norm="head", window="switched", head_dim_required=True),
     "seed_oss": _GRANITE,
