@@ -176,7 +176,9 @@ def test_falcon_says_its_norms_and_keys_in_switches_of_its_own(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"model_type": "mamba"}, "model_type", "'mamba' is not understood (known: afmoe"),
+        ({"model_type": "reformer"}, "model_type", "'reformer' is not understood (known: afmoe"),
+        ({"model_type": "mamba2"}, "model_type", "no layer of 'mamba2' has attention"),
+        ({"architectures": "LlamaForCausalLM"}, "architectures", "is not a list of names"),
         ({"model_type": None}, "model_type", "None is not understood"),
         ({"hidden_size": None}, "hidden_size", "is missing"),
         ({"hidden_size": "wide"}, "hidden_size", "is not a whole number from 1"),

@@ -49,7 +49,11 @@ def refuse_other_uses(fields: Fields, whole: Mapping[str, Any], names: tuple[str
         names: What the model is called.
     """
     kind = str(whole.get("model_type") or "")
-    classes = [str(each) for each in whole.get("architectures") or ()]
+    stated = whole.get("architectures") or []
+    if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
+        fields.refuse("architectures", "is not a list of names", "name the class of the model, or leave it out")
+        return
+    classes: list[str] = stated
     if kind in BY_MODEL_TYPE:
         fields.refuse("model_type", f"'{kind}' is {BY_MODEL_TYPE[kind]}, not a language model", HINT)
         return

@@ -68,7 +68,7 @@ def _sparse_tokens(fields: Fields, family: ModelFamily) -> int:
         blocks = fields.group("sparse_attention_config")
         return blocks.count("sparse_topk_blocks") * blocks.count("sparse_block_size")
     if fields.get("kv_source_layer_ids") is not None:
-        return fields.count("index_topk") * max(fields.get("compress_ratios"))
+        return fields.count("index_topk") * int(max(fields.get("compress_ratios")))
     behind_one = COMPRESSION["compressed_sparse_attention"] if family.attention == "compressed" else 1
     return fields.count("index_topk") * behind_one
 

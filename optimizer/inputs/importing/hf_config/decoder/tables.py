@@ -1,6 +1,7 @@
-"""Tables that a token looks rows up in, beside the embedding: of positions, of layers' own inputs, of the tokens before."""
+"""Tables that a token looks rows up in beside the embedding: of positions, of layers' own inputs, of tokens before."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields
@@ -30,7 +31,7 @@ class Tables:
         )
 
 
-ENGRAM_BITS = 8 + 8 / 32
+ENGRAM_BITS: Final = 8 + 8 / 32
 """Of 8-bit floats with an 8-bit scale for each 32. Source: `ParallelEngramEmbedding` of vLLM 0.33."""
 
 

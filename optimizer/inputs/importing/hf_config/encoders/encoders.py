@@ -17,8 +17,8 @@ LARGEST: Final[Mapping[str, float]] = {
 """Parameters of the largest that was published, by the part that describes it. Source: InternViT-6B; Whisper large with
 its projector; SAM of DeepSeek-VL; BLIP-2; Idefics2; Janus."""
 OF_ONE_SIZE: Final[Mapping[str, float]] = {"phi4mm": 0.9e9}
-"""Parameters of the encoders of a `model_type` that describes none. Source: Phi-4-Mini Technical Report, 440 million for
-images and 460 million for sound, with their projectors."""
+"""Parameters of the encoders of a `model_type` that describes none. Source: Phi-4-Mini Technical Report, 440 million
+for images and 460 million for sound, with their projectors."""
 ADAPTERS: Final = ("vision_lora", "speech_lora")
 """Low-rank matrices beside the text part's, that images or sound switch on."""
 NEGLIGIBLE: Final = 0.01

@@ -17,9 +17,10 @@ def family_of(fields: Fields) -> ModelFamily:
     Raises:
         InputError: nobody knows it.
     """
-    classes = fields.get("architectures") or [None]
-    name = fields.get("model_type") or BY_ARCHITECTURE.get(str(classes[0]))
+    classes, name = fields.get("architectures") or [], fields.get("model_type")
     kind = ALSO_CALLED.get(name, name) if isinstance(name, str) else ""
+    if kind not in FAMILIES:
+        kind = next((BY_ARCHITECTURE[each] for each in classes if each in BY_ARCHITECTURE), kind)
     known = FAMILIES.get(kind)
     if known is None:
         known_ones = f"known: {some_of(sorted(FAMILIES))}; a row of models.csv may be written by hand"
@@ -31,7 +32,7 @@ def family_of(fields: Fields) -> ModelFamily:
         say_by_layer(fields)
     if known.by_modality:
         say_of_text(fields)
-    family = falcon_family(fields, known) if name == FALCON else known
+    family = falcon_family(fields, known) if kind == FALCON else known
     family = bailing_family(fields, known) if kind == BAILING else family
     # what is stated as null stays without a value, as it does where the class is asked
     left_out = NESTED_DEFAULTS.get(kind, {}) if fields.nested else {}

@@ -26,6 +26,7 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
     "baichuan": _LLAMA,
     "cohere": _COHERE,
     "cohere2": replace(_COHERE, qk_norm="none", window="alternating", global_every=4),
+    "cosmos3_edge_text": ModelFamily(bias="as stated", gated_mlp=False),
     "cwm": _CWM,
     "ernie4_5": ModelFamily(),
     "exaone4": ModelFamily(qk_norm="head", window="by layer type"),
@@ -90,6 +91,13 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
         },
     ),
     "telechat3": _LLAMA,
+    "spark2_5": ModelFamily(
+        window="by layer type",
+        gate="per head",
+        gate_field="headwise_attn_output_gate",
+        head_dim_required=True,
+        defaults={"headwise_attn_output_gate": True},
+    ),
     "stablelm": ModelFamily(bias="qkv as stated", bias_field="use_qkv_bias", norm_bias=True),
     "starcoder2": ModelFamily(
         bias="as stated",

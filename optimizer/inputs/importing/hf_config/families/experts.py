@@ -68,9 +68,7 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_required=True,
         defaults={"global_head_dim": 512},
     ),
-    "glm4_moe": ModelFamily(
-        bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"
-    ),
+    "glm4_moe": ModelFamily(bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "gpt_oss": ModelFamily(
         bias="all", window="by layer type", sinks="all", experts="yes", expert_bias=True, head_dim_required=True
     ),
@@ -95,6 +93,15 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         experts="yes",
         renamed={"sliding_window": "sliding_window_size", "num_nextn_predict_layers": "num_mtp_layers"},
         head_dim_required=True,
+    ),
+    "iquest_q1": ModelFamily(
+        bias="as stated",
+        qk_norm="head",
+        norms=4,
+        window="by layer type",
+        experts="yes",
+        head_dim_required=True,
+        defaults={"mlp_only_layers": [0]},
     ),
     "kolibri1": ModelFamily(qk_norm="head", norms=4, window="by layer type", experts="yes", head_dim_required=True),
     "laguna": ModelFamily(
