@@ -104,7 +104,8 @@ def _attention_name(family: ModelFamily, decoder: Decoder) -> str:
     """The catalog's word for the form of attention."""
     kept = decoder.kept()
     if kept.state:
-        return HYBRIDS[family.recurrent]
+        latent = any(isinstance(layer.mixer, LatentAttention) for layer in decoder.layers)
+        return HYBRIDS[family.recurrent] if latent or family.recurrent != "kimi delta" else "hybrid-kda"
     if family.attention == "compressed":
         return "mqa-compressed"
     if any(isinstance(layer.mixer, LatentAttention) for layer in decoder.layers):

@@ -29,7 +29,7 @@ COMPRESSION = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavil
 """Tokens behind one compressed key, by the names of DeepSeek-V4's layers."""
 GATES: Final[dict[str, Gate]] = {
     **dict.fromkeys(("per-head", "headwise", "head_wise"), "per head"),
-    **dict.fromkeys(("per-element", "elementwise", "element_wise"), "per element"),
+    **dict.fromkeys(("per-element", "elementwise", "element_wise", "softplus", "sigmoid"), "per element"),
 }
 """What a configuration calls the gate on attention's output."""
 HEADS_BY_LAYER: Final = "num_attention_heads_per_layer"

@@ -152,8 +152,13 @@ def _halving_projector(whole: Mapping[str, Any], width: int, text_width: int) ->
 
 
 def _wide_projector(whole: Mapping[str, Any], encoder: _Encoder, text_width: int) -> int:
-    """Parameters of two layers with a width of their own between joined patches and the text part; else 0."""
-    between, ratio = Numbers(whole)("projector_hidden_size"), whole.get("downsample_ratio")
+    """Parameters of two layers with a width of their own between joined patches and the text part, of three where the
+    width of joined patches is stated, too; else 0.
+    """
+    number = Numbers(whole)
+    between, ratio = number("projector_hidden_size"), whole.get("downsample_ratio")
+    if number("out_hidden_size"):
+        return between * (number("out_hidden_size") + between + text_width)
     shuffled = round(1 / ratio) if isinstance(ratio, float) and 0 < ratio < 1 else 1
     joined = encoder.width * (encoder.stated("spatial_merge_size") or shuffled) ** 2
     return between * (joined + text_width)

@@ -103,6 +103,15 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_required=True,
         defaults={"mlp_only_layers": [0]},
     ),
+    "k2_horizon": ModelFamily(
+        bias="as stated",
+        qk_norm="head",
+        qk_norm_field="query_key_norm",
+        gate="per element",
+        gate_field="attention_gate_func",
+        experts="as stated",
+        head_dim_required=True,
+    ),
     "kolibri1": ModelFamily(qk_norm="head", norms=4, window="by layer type", experts="yes", head_dim_required=True),
     "laguna": ModelFamily(
         bias="as stated",

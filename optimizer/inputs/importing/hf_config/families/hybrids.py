@@ -23,6 +23,15 @@ _NEMOTRON_H: Final = ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_
 _QWEN4_EXP: Final = replace(_QWEN3_NEXT, norms=0, indexed="blocks")
 
 HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {
+    "alice_ai": ModelFamily(
+        recurrent="kimi delta",
+        qk_norm="head",
+        gate="per element",
+        experts="yes",
+        shared_gate=True,
+        head_dim_required=True,
+        renamed={"linear_num_heads": "linear_num_key_heads", "linear_head_dim": "linear_key_head_dim"},
+    ),
     "bamba": ModelFamily(recurrent="mamba", bias="as stated", renamed=_MAMBA_WORDS),
     "falcon_h1": ModelFamily(recurrent="mamba", state_beside_attention=True, bias="as stated", renamed=_MAMBA_WORDS),
     "granitemoehybrid": ModelFamily(recurrent="mamba", bias="as stated", experts="as stated", renamed=_MAMBA_WORDS),
