@@ -11,10 +11,10 @@ from optimizer.inputs.importing.hf_config.layers.feed_forward import DenseNetwor
 from optimizer.inputs.importing.hf_config.layers.stack import Decoder
 
 LARGEST: Final[Mapping[str, float]] = {
-    **{"vision_config": 6e9, "audio_config": 0.8e9, "encoder_config": 0.8e9, "high_res_vision_config": 0.4e9},
+    **{"vision_config": 7e9, "audio_config": 0.8e9, "encoder_config": 0.8e9, "high_res_vision_config": 0.4e9},
     **{"qformer_config": 0.2e9, "perceiver_config": 0.8e9, "vq_config": 0.2e9},
 }
-"""Parameters of the largest that was published, by the part that describes it. Source: InternViT-6B; Whisper large with
+"""Parameters of the largest that was published, by the part that describes it. Source: dots3 Note; Whisper large with
 its projector; SAM of DeepSeek-VL; BLIP-2; Idefics2; Janus."""
 OF_ONE_SIZE: Final[Mapping[str, float]] = {"phi4mm": 0.9e9}
 """Parameters of the encoders of a `model_type` that describes none. Source: Phi-4-Mini Technical Report, 440 million

@@ -7,7 +7,7 @@ from typing import Any, Final
 from optimizer.inputs.importing.hf_config.encoders.numbers import Numbers
 
 PATCH_CHANNELS: Final = 3
-GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_omni", "qwen2_5_vl")
+GATED: Final = ("dots", "gemma4", "glm", "pixtral", "qwen2_5_omni", "qwen2_5_vl")
 """Beginnings of the `model_type` of encoders whose networks are gated."""
 OWN_WIDTH: Final = "embed_dim"
 """Width of an encoder that calls the text part's width `hidden_size`, as that of Qwen2-VL does."""
@@ -58,7 +58,32 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> int:
     projectors = 1 + (len(deepstack) if isinstance(deepstack, list) else 0)
     ratios = vision.get("supported_aspect_ratios")
     tiled = encoder.tiles(len(ratios)) if isinstance(ratios, list) else 0
-    return encoder.depth * encoder.layer() + projectors * projector + encoder.embedding() + tiled
+    experts = _experts_beyond(vision, encoder)
+    if experts is None:
+        return 0
+    return encoder.depth * encoder.layer() + experts + projectors * projector + encoder.embedding() + tiled
+
+
+def _experts_beyond(vision: Mapping[str, Any], encoder: "_Encoder") -> int | None:
+    """Parameters that experts have beyond the dense networks in whose place they stand; None where nobody can say.
+
+    How many each layer has stands in a list, 0 where its network is dense, or in fields of the layer's own.
+    Source: `dots3_note` of vLLM 0.33 and of Hugging Face transformers 5.24.0.
+    """
+    number, types = encoder.stated, vision.get("mlp_layer_types")
+    counts = vision.get("pyramid_num_routed")
+    if isinstance(types, list):
+        own = vision.get("per_layer_config") or {}
+        layers = [(kind, own.get(str(at), own.get(f"{at:02}", {}))) for at, kind in enumerate(types)]
+        counts = [
+            Numbers(more)("num_local_experts") or number("num_local_experts") if kind == "sparse" else 0
+            for kind, more in layers
+        ]
+    if not isinstance(counts, list):
+        return None if number("num_local_experts", "num_experts", "n_routed_experts") > 1 else 0
+    wide = 3 if encoder.gated else 2
+    one, dense = number("moe_intermediate_size") * encoder.width * wide, encoder.wide * encoder.width * wide
+    return sum(int(count) * (one + encoder.width) - dense for count in counts if count)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from typing import Final
 
 ALSO_CALLED: Final = {
     "apertus1p5_text": "apertus",
+    "bailing_moe_v3_vl": "bailing_hybrid",
     "deepseek_ref": "deepseek_v4",
     "deepseek_v41": "deepseek_v41_text",
     "dots3_note_text": "dots3_note",
@@ -20,6 +21,8 @@ ALSO_CALLED: Final = {
     "glm5_next": "glm5_next_text",
     "helium": "llama",
     "hy_v4_vl_text": "hy_v4",
+    "hunyuan_vl": "hunyuan_v1_dense",
+    "hunyuan_vl_text": "hunyuan_v1_dense",
     "hyperclovax": "granite",
     "inkling2": "inkling2_text",
     "inkling_mm_model": "inkling_text",
@@ -30,6 +33,7 @@ ALSO_CALLED: Final = {
     "longcat_flash_ngram": "longcat_flash",
     "mimo_v2": "mimo_v2_flash",
     "minimax_m1": "minimax",
+    "minimax_m3_text": "minimax_m3",
     "minimax_m3_vl_text": "minimax_m3",
     "minimax_text_01": "minimax",
     "mistral3": "mistral",
@@ -37,6 +41,7 @@ ALSO_CALLED: Final = {
     "mllama": "mllama_text_model",
     "muse_glimmer": "muse_glimmer_text",
     "muse_spark": "muse_spark_text",
+    "musespark1x_text": "muse_spark_text",
     "nemotron_nas": "nemotron-nas",
     "PanguEmbedded": "panguembedded",
     "paddleocr_vl_text": "ernie4_5",

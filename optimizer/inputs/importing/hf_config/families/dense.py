@@ -26,6 +26,7 @@ DENSE_FAMILIES: Final[dict[str, ModelFamily]] = {
     "baichuan": _LLAMA,
     "cohere": _COHERE,
     "cohere2": replace(_COHERE, qk_norm="none", window="alternating", global_every=4),
+    "cohere_compass_text": replace(_COHERE, qk_norm="none", window="by layer type"),
     "cosmos3_edge_text": ModelFamily(bias="as stated", gated_mlp=False),
     "cwm": _CWM,
     "ernie4_5": ModelFamily(),
