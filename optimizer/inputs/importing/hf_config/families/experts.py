@@ -159,9 +159,7 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         bias="as stated", norm_bias=True, window="stated", experts="yes", head_bias_field="lm_head_bias"
     ),
     "qwen2_moe": ModelFamily(bias="qkv", window="switched", experts="yes", shared_gate=True),
-    "qwen3_moe": ModelFamily(
-        bias="as stated", qk_norm="head", window="switched", experts="yes", head_dim_required=True
-    ),
+    "qwen3_moe": ModelFamily(bias="as stated", qk_norm="head", window="switched", experts="yes"),
     "sarvam_moe": ModelFamily(bias="as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "solar_open": _ARIA_TEXT,
     "zaya": ModelFamily(
