@@ -210,7 +210,7 @@ def test_experts_that_all_work_are_refused(experts: int, words: str, tmp_path: P
 
 def test_every_missing_field_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read(tmp_path, {"model_type": "qwen3_moe", "torch_dtype": "bfloat16"})
+        read(tmp_path, {"model_type": "minimax_m2", "torch_dtype": "bfloat16"})
     named = {finding.field for finding in caught.value.findings}
     assert named >= {"hidden_size", "num_hidden_layers", "n_routed_experts", "head_dim", "max_position_embeddings"}
 
