@@ -15,6 +15,8 @@ MIXER_NAMES: Final[dict[str, MixerKind]] = {
     "attention": "full",
     "indexed_attention": "full",
     "deepseek_sparse_attention": "full",
+    "qwen_sparse_attention": "full",
+    "sparse_attention": "full",
     "sliding_attention": "window",
     "chunked_attention": "window",
     "hybrid": "full",

@@ -58,6 +58,8 @@ ALSO_CALLED: Final = {
     "qwen4_exp": "qwen4_exp_text",
     "sarvam_mla": "deepseek_v3",
     "step3p5": "step3p7",
+    "step3p5v": "step5",
+    "step4": "step5",
     "step5_text": "step5",
     "step5_vl": "step5",
 }
@@ -116,6 +118,7 @@ BY_ARCHITECTURE: Final = {
     "SmolLM3ForCausalLM": "smollm3",
     "SolarForCausalLM": "solar",
     "Step1ForCausalLM": "step1",
+    "Step4ForCausalLM": "step5",
     "Step5ForCausalLM": "step5",
     "TeleChat2ForCausalLM": "telechat2",
     "TeleChat3ForCausalLM": "telechat3",
