@@ -91,6 +91,16 @@ def test_an_indexer_scores_one_key_for_a_group_of_tokens(
     assert (model.sparse_attention_tokens, model.indexer_bytes_per_token) == (tokens, bytes_a_key)
 
 
+def test_layers_of_experts_are_listed_either_way(tmp_path: Path, catalogs: Catalogs) -> None:
+    """And Step-5 names itself as its authors' code did, with its context under another word."""
+    other = {
+        name: value for name, value in STEP_5.items() if name not in ("moe_layers_enum", "max_position_embeddings")
+    }
+    other |= {"model_type": "step4", "moe_layer_list": [3, 4, 5, 6, 7], "max_seq_len": 1048576}
+    whole = {"model_type": "step3p5v", "torch_dtype": "bfloat16", "text_config": other}
+    assert read(tmp_path, catalogs, whole) == read(tmp_path, catalogs, STEP_5)
+
+
 def test_an_indexer_that_is_switched_off_chooses_nothing(tmp_path: Path, catalogs: Catalogs) -> None:
     model = read(tmp_path, catalogs, STEP_5 | {"sparse_config": {"enabled": False}})
     assert (model.attention, model.sparse_attention_tokens) == ("gqa-swa", None)

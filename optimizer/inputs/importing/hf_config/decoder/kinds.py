@@ -186,9 +186,9 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     types = fields.per_layer("mlp_layer_types", layers=layers)
     if types is not None:
         return ["experts" if name in EXPERT_LAYERS else "dense" for name in types]
-    listed = fields.get("moe_layers_enum")
-    if isinstance(listed, str):
-        at = set(listed.split(","))
+    listed = fields.get("moe_layers_enum", "moe_layer_list")
+    if isinstance(listed, (str, list)):
+        at = set(listed.split(",") if isinstance(listed, str) else map(str, listed))
         return ["experts" if str(layer) in at else "dense" for layer in range(layers)]
     if isinstance(fields.get("moe_layer_freq"), list):
         flags = fields.per_layer("moe_layer_freq", layers=layers) or []

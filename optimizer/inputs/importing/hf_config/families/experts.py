@@ -174,5 +174,5 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
     ),
     "step3_text": ModelFamily(experts="yes", renamed={"max_position_embeddings": "max_position_embedding"}),
     "step3p7": _STEP3P7,
-    "step5": replace(_STEP3P7, indexed="blocks"),
+    "step5": replace(_STEP3P7, indexed="blocks", renamed={"max_position_embeddings": "max_seq_len"}),
 }
