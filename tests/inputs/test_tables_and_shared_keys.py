@@ -58,6 +58,7 @@ def test_tables_of_n_grams_are_held_in_8_bits_and_not_read(tmp_path: Path, catal
     everything = model.total_params_b + model.unread_params_b + model.prediction_head_params_b
     assert everything == pytest.approx(763.2, rel=1e-3)
     assert model.unread_weight_bits == pytest.approx(8.26, abs=0.01)
+    assert "tables of looked-up rows count in the GPUs' memory" in model.note
     experts, tables = 40 * 384 * 3 * 5120 * 2304 * 4.25 / 8e9, 768_022_850 * 256 * 8.25 / 8e9
     assert released_gb(catalogs, model) == pytest.approx(experts + tables, rel=0.025)
 

@@ -26,6 +26,8 @@ from optimizer.inputs.importing.hf_config.other_uses import ATTENTION_HINT, refu
 NOT_A_MODEL: Final = "write the row into models.csv by hand, or mend the file"
 CONFIG_NAME: Final = "config.json"
 QUANTIZATION_NAME: Final = "hf_quant_config.json"
+LARGE_TABLES: Final = 0.1
+"""Of a model's other parameters: a share from which on tables that are looked up deserve a word."""
 QUANTIZATIONS: Final = ("NVFP4", "MXFP4", "FP8", "AWQ", "GPTQ", "INT4", "INT8")
 """Words that stand in the names of quantized checkpoints."""
 
@@ -108,7 +110,7 @@ def _described(
             **cached,
             **stored,
             "max_context_tokens": context,
-            "note": "; ".join((*_notes(whole, stored, naming), *uncounted)),
+            "note": "; ".join((*_notes(whole, stored, naming), *_notes_of_tables(decoder, counted), *uncounted)),
         }
     )
 
@@ -133,6 +135,13 @@ def _quantization_beside(file: Path) -> dict[str, Any] | None:
     beside = file.parent / QUANTIZATION_NAME
     entry = load_json(beside).get("quantization") if os.path.lexists(beside) else None
     return entry if isinstance(entry, dict) else None
+
+
+def _notes_of_tables(decoder: Decoder, counted: int) -> list[str]:
+    large = decoder.lookup_params > LARGE_TABLES * counted
+    return (
+        ["tables of looked-up rows count in the GPUs' memory; an engine may keep them in the host's"] if large else []
+    )
 
 
 def _notes(whole: dict[str, Any], stored: dict[str, object], naming: Naming) -> list[str]:
