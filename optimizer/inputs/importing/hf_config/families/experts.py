@@ -133,6 +133,7 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         windowed_kv_times=2,
         sinks="as stated",
         experts="yes",
+        renamed={"sliding_window": "sliding_window_size"},
         head_dim_required=True,
     ),
     "minimax_m2": ModelFamily(qk_norm="width", experts="yes", head_dim_required=True),
