@@ -21,6 +21,8 @@ BIASED: Final = ("qwen2_5_omni", "qwen2_5_vl")
 OF_ONE_SIZE: Final = {"mobilenetv5_300m_enc": 294_126_912, "inkling_vision": 65_000_000}
 """Parameters of encoders whose layers the configuration does not describe, by name. Source: timm 1.0.31; at most, a
 stack of up to six projections of patches of 40 × 40 × 2 pixels as transformers 5.24.0 plans it."""
+OF_IMAGES_AND_VIDEOS: Final = "video_llava"
+"""The `model_type` of wholes with an encoder for images and another for videos, both as `vision_config` says."""
 SHAPE: Final = ("hidden_size", "intermediate_size", "num_hidden_layers", "patch_size")
 LEFT_OUT: Final[Mapping[str, Mapping[str, int]]] = {
     kind: dict(zip(SHAPE, shape, strict=True))
@@ -61,7 +63,9 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> int:
     experts = _experts_beyond(vision, encoder)
     if experts is None:
         return 0
-    return encoder.depth * encoder.layer() + experts + projectors * projector + encoder.embedding() + tiled
+    towers = 2 if whole.get("model_type") == OF_IMAGES_AND_VIDEOS else 1
+    tower = encoder.depth * encoder.layer() + experts + encoder.embedding()
+    return towers * tower + projectors * projector + tiled
 
 
 def _experts_beyond(vision: Mapping[str, Any], encoder: "_Encoder") -> int | None:

@@ -45,6 +45,7 @@ ALSO_CALLED: Final = {
     "nemotron_nas": "nemotron-nas",
     "PanguEmbedded": "panguembedded",
     "paddleocr_vl_text": "ernie4_5",
+    "phi4_multimodal": "phi4mm",
     "qwen2_5_omni_text": "qwen2",
     "qwen2_5_vl": "qwen2",
     "qwen2_5_vl_text": "qwen2",
