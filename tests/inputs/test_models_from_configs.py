@@ -176,7 +176,9 @@ def test_falcon_says_its_norms_and_keys_in_switches_of_its_own(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"model_type": "mamba"}, "model_type", "'mamba' is not understood (known: afmoe"),
+        ({"model_type": "reformer"}, "model_type", "'reformer' is not understood (known: afmoe"),
+        ({"model_type": "mamba2"}, "model_type", "no layer of 'mamba2' has attention"),
+        ({"architectures": "LlamaForCausalLM"}, "architectures", "is not a list of names"),
         ({"model_type": None}, "model_type", "None is not understood"),
         ({"hidden_size": None}, "hidden_size", "is missing"),
         ({"hidden_size": "wide"}, "hidden_size", "is not a whole number from 1"),
@@ -208,7 +210,7 @@ def test_experts_that_all_work_are_refused(experts: int, words: str, tmp_path: P
 
 def test_every_missing_field_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read(tmp_path, {"model_type": "qwen3_moe", "torch_dtype": "bfloat16"})
+        read(tmp_path, {"model_type": "minimax_m2", "torch_dtype": "bfloat16"})
     named = {finding.field for finding in caught.value.findings}
     assert named >= {"hidden_size", "num_hidden_layers", "n_routed_experts", "head_dim", "max_position_embeddings"}
 

@@ -96,6 +96,27 @@ READ: dict[str, tuple[dict[str, Any], str, float | None]] = {
         None,
     ),
     "an entry that is empty": ({}, "bf16", None),
+    "8-bit floats in blocks of 32 by AutoRound": (
+        {"quant_method": "auto-round", "bits": 8, "data_type": "mx_fp", "group_size": 32},
+        "fp8",
+        8.25,
+    ),
+    "torchao's integers with a scale and a zero": (
+        {"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig", "_data": {}}}},
+        "int4",
+        4.25,
+    ),
+    "torchao by name": ({"quant_method": "torchao", "quant_type": "float8_weight_only"}, "fp8", None),
+    "zeros that are stored": (
+        compressed(group(["Linear"], "float", 8, None)) | {"sparsity_config": {"format": "dense"}},
+        "fp8",
+        None,
+    ),
+    "one module by its name": (
+        {"quant_method": "fp8", "ignored_layers": "self_attn"},
+        "fp8",
+        mean(16, 8),
+    ),
 }
 
 
@@ -120,7 +141,15 @@ def test_a_group_of_something_unknown_is_refused(tmp_path: Path, catalogs: Catal
         (compressed() | {"sparsity_config": {"format": "sparse-24-bitmask"}}, "sparsity_config"),
         ({"quant_method": "hqq"}, "quant_method: 'hqq'"),
         ({"quant_method": "gptq", "bits": 4, "group_size": 128, "lm_head": True}, "lm_head"),
-        ({"quant_method": "auto-round", "bits": 8, "data_type": "mx_fp"}, "data_type: 8 bits of 'mx_fp'"),
+        ({"quant_method": "auto-round", "bits": 6, "data_type": "mx_fp"}, "data_type: 6 bits of 'mx_fp'"),
+        (
+            compressed(group(["Linear"], "float", 8, None)) | {"sparsity_config": {"format": "sparse-24-bitmask"}},
+            "sparsity_config: 'sparse-24-bitmask'",
+        ),
+        (compressed(group(["Linear"], "float", 8, None)) | {"ignore": []}, "ignore: leaves no lm_head out"),
+        ({"quant_method": "compressed-tensors", "config_groups": [1, 2]}, "config_groups: is not a group of groups"),
+        ({"quant_method": "torchao", "quant_type": {"default": {"_type": "FqnToConfig"}}}, "quant_type: 'FqnToConfig'"),
+        ({"bits": 4, "group_size": 64}, "quant_method: is missing"),
     ],
 )
 def test_what_is_not_understood_of_an_entry_is_named(

@@ -63,6 +63,22 @@ def test_70b_in_16_bits_does_not_fit_one_80_gb_card(catalogs: Catalogs) -> None:
     assert memory_use(setup_of(catalogs, model="llama-3.1-70b")).kv_capacity[0] <= 0
 
 
+def test_what_text_does_not_read_takes_bits_of_its_own(catalogs: Catalogs) -> None:
+    """A billion parameters of tables, as the embedding is stored or in 8 bits."""
+    setup = setup_of(catalogs)
+    held = [
+        memory_use(
+            replace(
+                setup,
+                network=replace(setup.network, unread_params=np.array([1e9]), unread_bytes_per_param=np.array([each])),
+            )
+        ).weights[0]
+        for each in (np.nan, 2.0, 1.0)
+    ]
+    assert held[0] == held[1]
+    assert held[1] - held[2] == pytest.approx(1e9)
+
+
 def test_kv_heads_are_copied_when_there_are_more_gpus_than_heads(catalogs: Catalogs) -> None:
     four = kv_bytes_per_sequence(setup_of(catalogs, model="qwen3-30b-a3b", tensor_parallel=4), np.array([1000.0]))
     eight = kv_bytes_per_sequence(setup_of(catalogs, model="qwen3-30b-a3b", tensor_parallel=8), np.array([1000.0]))

@@ -99,9 +99,12 @@ def released_gb(catalogs: Catalogs, model: Model) -> float:
     sizes = network_facts(model)
     stored = weight_facts(catalogs, model, catalogs.scheme(model.native_precision))
     plain = catalogs.schemes[PLAIN_PRECISION].weight_bits / BITS_PER_BYTE
-    unquantized = sizes["head_params"] + sizes["embedding_params"] + sizes["unread_params"]
+    unread_bits = model.unread_weight_bits or catalogs.schemes[PLAIN_PRECISION].weight_bits
+    unread = sizes["unread_params"] * unread_bits / BITS_PER_BYTE
+    unquantized = sizes["head_params"] + sizes["embedding_params"]
     body = sizes["body_params"] * stored["body_bytes_per_param"]
-    return (body + sizes["expert_params"] * stored["expert_bytes_per_param"] + unquantized * plain) / BYTES_PER_GB
+    experts = sizes["expert_params"] * stored["expert_bytes_per_param"]
+    return (body + experts + unread + unquantized * plain) / BYTES_PER_GB
 
 
 def _check(naming: Naming, catalogs: Catalogs, replace: bool) -> None:

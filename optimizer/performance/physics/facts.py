@@ -68,6 +68,7 @@ def network_facts(model: Model) -> dict[str, float]:
         "state_bytes": model.linear_state_bytes_per_sequence,
         "latent": float(latent),
         "unread_params": model.unread_params_b * PARAMS_PER_BILLION,
+        "unread_bytes_per_param": (model.unread_weight_bits or math.nan) / BITS_PER_BYTE,
         "max_context": model.max_context_tokens,
         **passing_numbers(model),
     }

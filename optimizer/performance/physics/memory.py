@@ -84,8 +84,10 @@ def _own_weight_bytes(setup: Setup) -> Floats:
     experts = network.expert_params * setup.weights.expert_bytes_per_param / tp
     layers = (body * setup.weights.body_bytes_per_param + experts) / pp
     embedding = np.where(pp > 1, 0.0, network.embedding_params)
-    unread = np.where(pp > 1, 0.0, network.unread_params)
-    return layers + (network.head_params + embedding + unread) * head_bytes_per_param(setup) / tp
+    plain = head_bytes_per_param(setup)
+    unread = np.where(np.isnan(network.unread_bytes_per_param), plain, network.unread_bytes_per_param)
+    unread = np.where(pp > 1, 0.0, network.unread_params) * unread
+    return layers + ((network.head_params + embedding) * plain + unread) / tp
 
 
 def head_bytes_per_param(setup: Setup) -> Floats:

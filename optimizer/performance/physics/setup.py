@@ -145,6 +145,8 @@ class Network(RowArrays):
     state_bytes: Floats
     latent: Floats
     unread_params: Floats
+    unread_bytes_per_param: Floats
+    """NaN where they are stored as the embedding is."""
     max_context: Floats
     whole_numbers: Floats
     """Of a token, that pass through memory between products on every GPU, over all layers."""

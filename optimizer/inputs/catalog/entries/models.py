@@ -54,6 +54,8 @@ class Model(Strict):
     """Multi-token-prediction heads: in the published weights, in memory only where they are served."""
     unread_params_b: NonNegative = 0
     """In memory, but read by no generated token: encoders of images, tables that a token looks one row up in."""
+    unread_weight_bits: Positive | None = None
+    """Bits per parameter of these; None where they are those of the embedding."""
     global_kv_heads: Count | None = None
     """KV heads of the layers that see the whole context; None where they have as many as windowed ones."""
     global_head_dim: Count | None = None

@@ -20,14 +20,15 @@ MECHANISMS: Final = (
     *("linear_num_key_heads", "linear_attn_config", "attn_type_list", "full_attention_interval"),
     *("hybrid_override_pattern", "layers_block_type", "hybrid_layer_pattern", "block_configs", "attention_chunk_size"),
     *("mamba_d_state", "mamba_num_heads", "ssm_state_size", "conv_L_cache", "hidden_size_per_layer_input"),
-    *("moe_latent_size", "routed_expert_hidden_size", "n_routed_experts", "num_local_experts", "num_experts"),
+    *("moe_latent_size", "routed_expert_hidden_size", "moe_hidden_size", "loop_num_passes", "H_cycles", "num_loops"),
+    *("mova_num_experts", "mixer_types", "n_routed_experts", "num_local_experts", "num_experts"),
     *("moe_num_experts", "zero_expert_num", "hc_mult", "swa_num_key_value_heads", "num_global_key_value_heads"),
     *("attn_res_block_size", "engram_config", "oe_vocab_size_ratio", "block_auto_adjust_ff_dim"),
     *("num_attention_heads_per_layer", "kv_pooling_size", "use_cla", "per_layer_config"),
     *("attn_layer_period", "attn_layer_indices", "expert_layer_period", "cross_attention_layers", "altup_num_inputs"),
     *("share_q_dim", "ngram_vocab_size_ratio", "engram_layer_ids", "ple_layer_ids", "kv_source_layer_ids"),
     *("num_mem_blocks", "n_recurrent_loops", "laurel_rank", "d_rel", "sconv_kernel_size", "gated_norm_rank"),
-    "hc_count",
+    *("hc_count", "sparse_config", "indexer_budget", "index_source_layer_ids", "swa_kv_lora_rank"),
 )
 """Fields that change what a layer holds or keeps. One that is stated and that nobody read is refused, not ignored."""
 
@@ -43,6 +44,10 @@ OF_A_KIND: Final = {
     "head_dim": ("global_head_dim", "swa_head_dim"),
     "num_key_value_heads": ("num_global_key_value_heads", "swa_num_key_value_heads"),
     "num_attention_heads": ("swa_num_attention_heads",),
+    **{
+        name: (f"swa_{name}",)
+        for name in ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+    },
 }
 """What a field is called where it is that of one kind of layers."""
 LAYERS: Final = ("num_hidden_layers", "num_nextn_predict_layers")
@@ -134,6 +139,11 @@ class Fields:
         # what a kind of layers has on its own stands back behind what this layer has
         own = {**{of_kind: own[name] for name in own for of_kind in OF_A_KIND.get(name, ())}, **own}
         return replace(self, content={**self.content, **own})
+
+    def of_heads(self) -> "Fields":
+        """The fields as they are in heads that guess further tokens, which may have experts of their own."""
+        stated = {name: self.get(f"dspark_{name}") for name in ("n_routed_experts", "num_experts_per_tok")}
+        return replace(self, content={**self.content, **{name: v for name, v in stated.items() if v is not None}})
 
     def stated(self, *names: str) -> str:
         """Which of these names the configuration uses; the first where it uses none."""

@@ -30,8 +30,18 @@ KINDS: Final = {
         moonshine parakeet qwen3_asr seamless_m4t speecht5 vibevoice vits wav2vec2 wav2vec2-bert wavlm
         whisper""",
     "an encoder-decoder model": "bart fsmt led m2m_100 marian mbart mt5 mvp pegasus t5 t5gemma t5gemma2 umt5 udop",
+    "a model that writes blocks by diffusion": "diffusion_gemma dream llada llada2_moe sdar sdar_moe",
     "an image model": "beit deit detr dinov2 dinov3_vit segformer sam sam2 swin vit vit_mae vitdet yolos",
 }
+OTHER_FORMATS: Final = {
+    "peft_type": "is a field of an adapter, not of a model",
+    "n_layers": "is a field of another format, Mistral's params.json or a model's own code",
+    "weight_map": "is a field of an index of weights, not of a model",
+}
+"""Fields of files without a `model_type` that stand beside a config.json, and what these are."""
+WITHOUT_ATTENTION: Final = ("falcon_mamba", "mamba", "mamba2", "rwkv", "rwkv5", "rwkv6", "rwkv7", "xlstm")
+"""Values of `model_type` of models that keep a state and no cache, which the catalog does not describe."""
+ATTENTION_HINT: Final = "the catalog describes models of which some layers keep a cache; some others may keep a state"
 BY_MODEL_TYPE: Final = {kind: what for what, kinds in KINDS.items() for kind in kinds.split()}
 """Values of `model_type`."""
 HINT: Final = "only models that generate text token by token can be planned"
@@ -46,9 +56,20 @@ def refuse_other_uses(fields: Fields, whole: Mapping[str, Any], names: tuple[str
         names: What the model is called.
     """
     kind = str(whole.get("model_type") or "")
-    classes = [str(each) for each in whole.get("architectures") or ()]
+    stated = whole.get("architectures") or []
+    if not isinstance(stated, list) or not all(isinstance(each, str) for each in stated):
+        fields.refuse("architectures", "is not a list of names", "name the class of the model, or leave it out")
+        return
+    classes: list[str] = stated
     if kind in BY_MODEL_TYPE:
         fields.refuse("model_type", f"'{kind}' is {BY_MODEL_TYPE[kind]}, not a language model", HINT)
+        return
+    foreign = next((name for name in OTHER_FORMATS if not kind and whole.get(name) is not None), None)
+    if foreign is not None:
+        fields.refuse(foreign, OTHER_FORMATS[foreign], "give the config.json that Hugging Face transformers reads")
+        return
+    if kind in WITHOUT_ATTENTION:
+        fields.refuse("model_type", f"no layer of '{kind}' has attention", ATTENTION_HINT)
         return
     for pattern, what in BY_ARCHITECTURE:
         found = next((each for each in classes if pattern.search(each)), None)

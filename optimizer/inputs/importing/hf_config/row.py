@@ -21,11 +21,13 @@ from optimizer.inputs.importing.hf_config.families.family import ModelFamily
 from optimizer.inputs.importing.hf_config.fields import Fields, beside_text, load_json, text_fields
 from optimizer.inputs.importing.hf_config.layers.feed_forward import ExpertNetwork
 from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Layer
-from optimizer.inputs.importing.hf_config.other_uses import refuse_other_uses
+from optimizer.inputs.importing.hf_config.other_uses import ATTENTION_HINT, refuse_other_uses
 
 NOT_A_MODEL: Final = "write the row into models.csv by hand, or mend the file"
 CONFIG_NAME: Final = "config.json"
 QUANTIZATION_NAME: Final = "hf_quant_config.json"
+LARGE_TABLES: Final = 0.1
+"""Of a model's other parameters: a share from which on tables that are looked up deserve a word."""
 QUANTIZATIONS: Final = ("NVFP4", "MXFP4", "FP8", "AWQ", "GPTQ", "INT4", "INT8")
 """Words that stand in the names of quantized checkpoints."""
 
@@ -88,16 +90,16 @@ def _described(
     family = family_of(fields)
     decoder = read_decoder(fields, family)
     if not fields.findings and not any(kept.token or kept.window_token for kept in map(Layer.kept, decoder.layers)):
-        fields.refuse("layer_types", "no layer has attention: the catalog describes no such model")
+        fields.refuse("layer_types", "no layer has attention", ATTENTION_HINT)
     cached = cache_columns(fields, family, decoder)
     context = fields.count("max_position_embeddings", "model_max_length")
     # experts may be described where no layer has any
-    described = experts_of(fields, family)
-    experts = described if any(isinstance(layer.feed_forward, ExpertNetwork) for layer in decoder.layers) else None
-    width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else 1)
+    described, networks = experts_of(fields, family), [layer.feed_forward for layer in decoder.layers]
+    experts = next((network for network in networks if isinstance(network, ExpertNetwork)), None)
+    width = fields.count(*DENSE_WIDTHS, missing=experts.width if experts else described.width if described else 1)
     stored = _stored(fields, family, decoder, file, naming.precision, weight_bits)
     counted = decoder.counted().total_params
-    vision, uncounted = encoder_params(fields, beside_text(whole), decoder.hidden, counted)
+    vision, uncounted = encoder_params(fields, beside_text(whole), decoder, counted)
     fields.refuse_unread()
     fields.check()
     return Model.model_validate(
@@ -108,7 +110,7 @@ def _described(
             **cached,
             **stored,
             "max_context_tokens": context,
-            "note": "; ".join((*_notes(whole, stored, naming), *uncounted)),
+            "note": "; ".join((*_notes(whole, stored, naming), *_notes_of_tables(decoder, counted), *uncounted)),
         }
     )
 
@@ -133,6 +135,13 @@ def _quantization_beside(file: Path) -> dict[str, Any] | None:
     beside = file.parent / QUANTIZATION_NAME
     entry = load_json(beside).get("quantization") if os.path.lexists(beside) else None
     return entry if isinstance(entry, dict) else None
+
+
+def _notes_of_tables(decoder: Decoder, counted: int) -> list[str]:
+    large = decoder.lookup_params > LARGE_TABLES * counted
+    return (
+        ["tables of looked-up rows count in the GPUs' memory; an engine may keep them in the host's"] if large else []
+    )
 
 
 def _notes(whole: dict[str, Any], stored: dict[str, object], naming: Naming) -> list[str]:

@@ -60,8 +60,15 @@ def _uneven(caching: list[Kept]) -> bool:
 def _sparse_tokens(fields: Fields, family: ModelFamily) -> int:
     """How many tokens a query sees: what an indexer picks, each pick standing for a block or for compressed tokens."""
     if family.indexed == "blocks":
+        if fields.get("indexer_budget") is not None:
+            return fields.count("indexer_budget")
+        regions = fields.group("sparse_config")
+        if regions.content:
+            return regions.count("topk", missing=512) * regions.count("region_block_size", missing=8)
         blocks = fields.group("sparse_attention_config")
         return blocks.count("sparse_topk_blocks") * blocks.count("sparse_block_size")
+    if fields.get("kv_source_layer_ids") is not None:
+        return fields.count("index_topk") * int(max(fields.get("compress_ratios")))
     behind_one = COMPRESSION["compressed_sparse_attention"] if family.attention == "compressed" else 1
     return fields.count("index_topk") * behind_one
 
@@ -97,11 +104,12 @@ def _attention_name(family: ModelFamily, decoder: Decoder) -> str:
     """The catalog's word for the form of attention."""
     kept = decoder.kept()
     if kept.state:
-        return HYBRIDS[family.recurrent]
+        latent = any(isinstance(layer.mixer, LatentAttention) for layer in decoder.layers)
+        return HYBRIDS[family.recurrent] if latent or family.recurrent != "kimi delta" else "hybrid-kda"
     if family.attention == "compressed":
         return "mqa-compressed"
     if any(isinstance(layer.mixer, LatentAttention) for layer in decoder.layers):
-        return "mla-dsa" if kept.sparse_token else "mla"
+        return "mla-dsa" if kept.sparse_token else "mla-swa" if kept.window_token else "mla"
     heads = _heads(decoder)
     kind = "mha" if heads["kv_heads"] == heads["attention_heads"] else "mqa" if heads["kv_heads"] == 1 else "gqa"
     if kept.sparse_token:

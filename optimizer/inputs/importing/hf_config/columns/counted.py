@@ -9,6 +9,8 @@ from optimizer.inputs.importing.hf_config.layers.feed_forward import DenseNetwor
 from optimizer.inputs.importing.hf_config.layers.stack import Decoder, Mixer
 
 DIGITS_OF_BILLIONS: Final = 4
+DIGITS_OF_BITS: Final = 3
+SIXTEEN: Final = 16
 
 
 def counted_columns(decoder: Decoder, vision: int) -> dict[str, object]:
@@ -19,7 +21,17 @@ def counted_columns(decoder: Decoder, vision: int) -> dict[str, object]:
         **{f"{name}_b": _billions(count) for name, count in counted.items()},
         "prediction_head_params_b": _billions(heads),
         "unread_params_b": _billions(vision + decoder.lookup_params),
+        "unread_weight_bits": _bits_of_unread(decoder, vision),
     }
+
+
+def _bits_of_unread(decoder: Decoder, vision: int) -> float | None:
+    """Mean bits of what text does not read, where some of it is always stored in fewer than 16."""
+    if not decoder.narrow_lookup_params:
+        return None
+    everything, narrow = vision + decoder.lookup_params, decoder.narrow_lookup_params
+    bits = SIXTEEN * (everything - narrow) + decoder.narrow_lookup_bits * narrow
+    return round(bits / everything, DIGITS_OF_BITS)
 
 
 def shape_columns(decoder: Decoder, experts: ExpertNetwork | None, width: int) -> dict[str, object]:

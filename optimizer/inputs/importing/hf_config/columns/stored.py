@@ -33,7 +33,8 @@ def stored_columns(
     """
     parts = _parts(decoder)
     modules = BESIDE_DENSE if family.dense_beside_experts else MODULES
-    stored = read_storage(fields, beside, {part: layers for part, (layers, _) in parts.items()}, modules)
+    where = {part: layers for part, (layers, _) in parts.items()}
+    stored = read_storage(fields, beside, where, modules, tied=decoder.tied_embeddings)
     fields.check()
     main = stored.get("experts") or stored.get("dense") or stored["mixer"]
     bits = {part: how.bits or weight_bits[how.scheme] for part, how in stored.items()}

@@ -15,6 +15,8 @@ MIXER_NAMES: Final[dict[str, MixerKind]] = {
     "attention": "full",
     "indexed_attention": "full",
     "deepseek_sparse_attention": "full",
+    "qwen_sparse_attention": "full",
+    "sparse_attention": "full",
     "sliding_attention": "window",
     "chunked_attention": "window",
     "hybrid": "full",
@@ -107,8 +109,9 @@ def _window_applies(fields: Fields, family: ModelFamily) -> bool:
     if family.window == "switched" and not fields.flag("use_sliding_window", missing=False):
         return False
     if stated is None:
-        all_full = set(fields.get("layer_types") or ()) == {"full_attention"}
-        if family.window in ("alternating", "by layer type") and not all_full:
+        types = set(map(str, fields.get("layer_types") or ()))
+        no_window = bool(types) and not any(MIXER_NAMES.get(name) == "window" for name in types)
+        if family.window in ("alternating", "by layer type") and not no_window:
             fields.count(window_field(family))
         return False
     return fields.count(window_field(family)) < fields.count("max_position_embeddings")
@@ -150,7 +153,7 @@ def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[Mixer
     if flags is not None:
         return ["full" if flag else "state" for flag in flags]
     full = fields.group("linear_attn_config").get("full_attn_layers")
-    full = full or fields.get("full_attn_idxs", "attn_layer_indices")
+    full = full or fields.get("full_attn_idxs", "attn_layer_indices", "full_attention_layers")
     if isinstance(full, list):
         first = 1 if family.recurrent == "kimi delta" else 0
         return ["full" if layer + first in full else "state" for layer in range(layers)]
@@ -161,7 +164,9 @@ def _with_states(fields: Fields, family: ModelFamily, layers: int) -> list[Mixer
     if not every:
         fields.refuse("layer_types", "is missing")
         return ["full"] * layers
-    return ["state" if (layer + 1) % every else "full" for layer in range(layers)]
+    # a group that is cut short at the end of Ling's layers has attention alone
+    whole = layers // every * every if fields.get("layer_group_size") else layers
+    return ["state" if (layer + 1) % every and layer < whole else "full" for layer in range(layers)]
 
 
 def _named(fields: Fields, layers: int, understood: Sequence[MixerKind]) -> list[MixerKind] | None:
@@ -181,9 +186,9 @@ def _feed_forwards(fields: Fields, family: ModelFamily, layers: int) -> list[Fee
     types = fields.per_layer("mlp_layer_types", layers=layers)
     if types is not None:
         return ["experts" if name in EXPERT_LAYERS else "dense" for name in types]
-    listed = fields.get("moe_layers_enum")
-    if isinstance(listed, str):
-        at = set(listed.split(","))
+    listed = fields.get("moe_layers_enum", "moe_layer_list")
+    if isinstance(listed, (str, list)):
+        at = set(listed.split(",") if isinstance(listed, str) else map(str, listed))
         return ["experts" if str(layer) in at else "dense" for layer in range(layers)]
     if isinstance(fields.get("moe_layer_freq"), list):
         flags = fields.per_layer("moe_layer_freq", layers=layers) or []

@@ -11,6 +11,7 @@ from optimizer.inputs.importing.hf_config.layers.attention import (
     GroupedAttention,
     Indexer,
     LatentAttention,
+    SharedCompression,
     SideBySide,
 )
 from optimizer.inputs.importing.hf_config.layers.recurrent import (
@@ -26,7 +27,10 @@ from optimizer.inputs.importing.hf_config.layers.stack import Mixer
 
 COMPRESSION = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 """Tokens behind one compressed key, by the names of DeepSeek-V4's layers."""
-GATES: Final[dict[str, Gate]] = {"per-head": "per head", "per-element": "per element"}
+GATES: Final[dict[str, Gate]] = {
+    **dict.fromkeys(("per-head", "headwise", "head_wise"), "per head"),
+    **dict.fromkeys(("per-element", "elementwise", "element_wise", "softplus", "sigmoid"), "per element"),
+}
 """What a configuration calls the gate on attention's output."""
 HEADS_BY_LAYER: Final = "num_attention_heads_per_layer"
 BYTES_OF_TYPE = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -39,7 +43,7 @@ def read_mixer(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) ->
     if kind == "state":
         return _recurrent(fields, family)
     if family.attention == "latent" and fields.flag("use_mla", missing=True):
-        return _latent(fields, family, at)
+        return _latent(fields, family, at, windowed=kind == "window")
     if family.attention == "compressed":
         return _compressed(fields, at)
     attention = _grouped(fields, family, kind, at)
@@ -52,7 +56,7 @@ def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> G
     stated_bias = "as stated" in family.bias and fields.flag(family.bias_field, missing=False)
     everywhere = family.bias == "all" or (family.bias == "as stated" and stated_bias)
     normed = not family.qk_norm_field or fields.flag(family.qk_norm_field, missing=False)
-    indexer, sparse = _block_indexer(fields, at) if family.indexed == "blocks" else (None, False)
+    indexer = _chosen_blocks(fields, at) if family.indexed == "blocks" and not windowed else None
     stated = fields.flag("add_swa_attention_sink_bias" if windowed else "add_full_attention_sink_bias", missing=False)
     return GroupedAttention(
         heads=heads,
@@ -68,11 +72,12 @@ def _grouped(fields: Fields, family: ModelFamily, kind: MixerKind, at: int) -> G
         own_cache=at < fields.count("num_hidden_layers", missing=at + 1) - sharing_layers(fields),
         sinks=family.sinks == "all" or (family.sinks == "as stated" and stated),
         windowed=windowed,
-        sparse=sparse,
+        sparse=indexer is not None,
         indexer=indexer,
         query_rank=fields.count("share_q_dim", missing=0),
         distance_dim=fields.count("d_rel") if family.distances else 0,
         distances=fields.count(window_field(family) if windowed else "rel_extent") if family.distances else 0,
+        mixing_kernel=fields.count("cca_time1", missing=0),
         kernel=fields.count("sconv_kernel_size", "conv_kernel_size") if family.distances else 0,
     )
 
@@ -115,41 +120,60 @@ def _grouped_dims(fields: Fields, family: ModelFamily, at: int, *, windowed: boo
     return heads, kv_heads, head_dim, value_dim
 
 
-def _block_indexer(fields: Fields, at: int) -> tuple[Indexer | None, bool]:
-    """An indexer over blocks of tokens, on the layers that state one."""
+def _chosen_blocks(fields: Fields, at: int) -> Indexer | None:
+    """An indexer over blocks of tokens, on the layers that state one, in the words of each family.
+
+    Source: vLLM 0.33's `minimax_m3`, `step5` and `qwen4_exp`.
+    """
+    hidden = fields.count("hidden_size")
+    regions = fields.group("sparse_config")
+    if fields.get("indexer_budget") is not None:
+        ratio = fields.count("indexer_compress_ratio", missing=1)
+        heads, width = fields.count("indexer_n_heads"), fields.count("indexer_head_dim")
+        return Indexer(heads, width, hidden, weighted_heads=False, quantized_keys=False, ratio=ratio)
+    if regions.content:
+        if not regions.flag("enabled", missing=True):
+            return None
+        heads, width = regions.count("sparse_indexer_num_heads"), regions.count("proxy_dim", missing=256)
+        size = regions.count("region_block_size", missing=8)
+        return Indexer(heads, width, hidden, weighted_heads=False, quantized_keys=False, pool=size, ratio=size)
     sparse = fields.group("sparse_attention_config")
     where = sparse.get("sparse_attention_freq")
     if not sparse.flag("use_sparse_attention", missing=False):
-        return None, False
+        return None
     if isinstance(where, list) and at < len(where) and not where[at]:
-        return None, False
-    indexer = Indexer(
-        heads=sparse.count("sparse_num_index_heads"),
-        head_dim=sparse.count("sparse_index_dim"),
-        query_from=fields.count("hidden_size"),
-        weighted_heads=False,
-        quantized_keys=False,
-    )
-    return indexer, True
+        return None
+    heads, width = sparse.count("sparse_num_index_heads"), sparse.count("sparse_index_dim")
+    return Indexer(heads, width, hidden, weighted_heads=False, quantized_keys=False)
 
 
-def _latent(fields: Fields, family: ModelFamily, at: int) -> LatentAttention:
-    rank = fields.count("q_lora_rank", missing=0)
-    indexed = family.indexed in ("latent", "latent as listed") and fields.get("index_topk") is not None
+def _latent(fields: Fields, family: ModelFamily, at: int, *, windowed: bool) -> LatentAttention:
+    """Latent attention; windowed layers may have ranks, heads and widths of their own, and no indexer chooses there."""
+
+    def own(name: str, **limits: int) -> int:
+        whole = fields.count(name, **limits)
+        return fields.count(f"swa_{name}", missing=whole, **{"least": limits.get("least", 1)}) if windowed else whole
+
+    rank = own("q_lora_rank", missing=0, least=0)
+    listed = family.indexed == "latent as listed"
+    indexed = not windowed and (listed or family.indexed == "latent") and fields.get("index_topk") is not None
     types = fields.get("indexer_types") or []
-    if family.indexed == "latent as listed" and not types:
+    if listed and not types:
         fields.refuse("indexer_types", "is missing")
-    own = indexed and not (at < len(types) and types[at] == "shared")
+    has_indexer = indexed and not (at < len(types) and types[at] == "shared")
+    # keys and values of all heads come from the latent, however many are stated
+    fields.get("swa_num_key_value_heads")
     return LatentAttention(
-        heads=fields.count("num_attention_heads"),
-        kv_lora_rank=fields.count("kv_lora_rank"),
+        heads=own("num_attention_heads"),
+        kv_lora_rank=own("kv_lora_rank"),
         q_lora_rank=rank,
-        qk_nope_head_dim=fields.count("qk_nope_head_dim"),
-        qk_rope_head_dim=fields.count("qk_rope_head_dim", least=0),
-        v_head_dim=fields.count("v_head_dim"),
-        gate="per element" if fields.flag("mla_use_output_gate", missing=False) else family.gate,
+        qk_nope_head_dim=own("qk_nope_head_dim"),
+        qk_rope_head_dim=own("qk_rope_head_dim", least=0),
+        v_head_dim=own("v_head_dim"),
+        gate="per element" if fields.flag("mla_use_output_gate", missing=False) else _gate(fields, family),
+        windowed=windowed,
         sparse=indexed,
-        indexer=_indexer(fields, rank) if own else None,
+        indexer=_indexer(fields, rank) if has_indexer else None,
     )
 
 
@@ -161,6 +185,8 @@ def _indexer(fields: Fields, rank: int) -> Indexer:
 
 
 def _compressed(fields: Fields, at: int) -> CompressedAttention:
+    if fields.get("kv_source_layer_ids") is not None:
+        return _shared_compression(fields, at)
     ratio = _ratio(fields, at)
     sparse = ratio == COMPRESSION["compressed_sparse_attention"]
     return CompressedAttention(
@@ -173,6 +199,27 @@ def _compressed(fields: Fields, at: int) -> CompressedAttention:
         sparse=sparse,
         index_heads=fields.count("index_n_heads") if sparse else 0,
         index_dim=fields.count("index_head_dim") if sparse else 0,
+    )
+
+
+def _shared_compression(fields: Fields, at: int) -> SharedCompression:
+    """Attention over keys that a layer before may have compressed, chosen as a layer before may have chosen."""
+    ratios = fields.get("compress_ratios") or []
+    ratio = int(ratios[at]) if at < len(ratios) else 0
+    # blocks that later indexers look into are as far as the first one sees
+    fields.get("candidate_source_layer_id")
+    sparse = at in (fields.get("index_source_layer_ids") or ())
+    return SharedCompression(
+        heads=fields.count("num_attention_heads"),
+        head_dim=fields.count("head_dim"),
+        q_lora_rank=fields.count("q_lora_rank"),
+        output_groups=fields.count("o_groups"),
+        output_rank=fields.count("o_lora_rank"),
+        ratio=ratio,
+        sparse=sparse,
+        index_heads=fields.count("index_n_heads") if sparse else 0,
+        index_dim=fields.count("index_head_dim") if sparse else 0,
+        compresses=ratio > 0 and at in fields.get("kv_source_layer_ids"),
     )
 
 
@@ -204,10 +251,14 @@ def _recurrent(fields: Fields, family: ModelFamily) -> Mixer:
         # attention over the outputs of earlier blocks adds vectors, no matrices
         fields.get("attn_res_block_size")
         linear = fields.group("linear_attn_config")
+        # Ling's have as many heads of a width as its attention where nothing is said of their own
+        alike = ("num_attention_heads", "head_dim") if family.full_rank_deltas else ("", "")
         return KimiDeltaAttention(
-            heads=linear.count("num_heads", missing=fields.get("linear_num_heads")),
-            head_dim=linear.count("head_dim", missing=fields.get("linear_head_dim")),
-            kernel=linear.count("short_conv_kernel_size", missing=fields.get("linear_conv_kernel_dim")),
+            heads=linear.count("num_heads", missing=fields.get("linear_num_heads", alike[0])),
+            head_dim=linear.count("head_dim", missing=fields.get("linear_head_dim", alike[1])),
+            kernel=linear.count(
+                "short_conv_kernel_size", missing=fields.get("linear_conv_kernel_dim", "short_conv_kernel_size")
+            ),
             full_rank_gate=family.full_rank_deltas or linear.flag("use_full_rank_gate", missing=False),
             full_rank_forgetting=family.full_rank_deltas,
         )

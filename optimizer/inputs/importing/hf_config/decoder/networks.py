@@ -10,6 +10,7 @@ from optimizer.inputs.importing.hf_config.decoder.kinds import (
     sharing_layers,
 )
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
+from optimizer.inputs.importing.hf_config.families.spoken import IMAGES
 from optimizer.inputs.importing.hf_config.fields import Fields
 from optimizer.inputs.importing.hf_config.layers.feed_forward import DenseNetwork, ExpertNetwork, FeedForward
 
@@ -63,13 +64,22 @@ def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
         gated=family.gated_mlp,
         bias=family.expert_bias,
         router_bias=family.expert_bias or fields.get("topk_method") == "noaux_tc",
-        latent=fields.count("moe_latent_size", "routed_expert_hidden_size", missing=0),
+        latent=fields.count("moe_latent_size", "routed_expert_hidden_size", "moe_hidden_size", missing=0),
         latent_norm=fields.flag("latent_moe_use_norm", missing=False),
         shared_width=fields.count("intermediate_size") if beside else shared,
         shared_gate=family.shared_gate and shared > 0,
+        router_width=fields.count("router_hidden_size", missing=0),
         # three more norms, and the router's scales by element and by expert
         other_params=4 * hidden + count if beside else 0,
     )
+
+
+def of_images_params(fields: Fields) -> int:
+    """Parameters of a layer's experts that only images meet."""
+    width = fields.count(f"{IMAGES}moe_intermediate_size", missing=0)
+    count = fields.count(f"{IMAGES}moe_num_experts", missing=fields.count(*EXPERTS)) if width else 0
+    hidden = fields.count("hidden_size")
+    return count * (DenseNetwork(width).params(hidden) + hidden) if width else 0
 
 
 def experts_of(fields: Fields, family: ModelFamily) -> ExpertNetwork | None:

@@ -7,18 +7,22 @@ from typing import Any, Final
 from optimizer.inputs.importing.hf_config.encoders.numbers import Numbers
 
 PATCH_CHANNELS: Final = 3
-GATED: Final = ("gemma4", "glm", "pixtral", "qwen2_5_omni", "qwen2_5_vl")
+GATED: Final = ("dots", "gemma4", "glm", "pixtral", "qwen2_5_omni", "qwen2_5_vl")
 """Beginnings of the `model_type` of encoders whose networks are gated."""
 OWN_WIDTH: Final = "embed_dim"
 """Width of an encoder that calls the text part's width `hidden_size`, as that of Qwen2-VL does."""
 WIDENING: Final = 4
 MERGED_LAST: Final = "glm4v"
 """Beginning of those whose networks are as wide as the output, and whose merger is a network of the stated width."""
+MERGED_WIDE: Final = "glm_ocr"
+"""Of those whose merger is a network three times as wide as the output."""
 BIASED: Final = ("qwen2_5_omni", "qwen2_5_vl")
 """Of those that have biases all the same, and a projector of two layers."""
 OF_ONE_SIZE: Final = {"mobilenetv5_300m_enc": 294_126_912, "inkling_vision": 65_000_000}
 """Parameters of encoders whose layers the configuration does not describe, by name. Source: timm 1.0.31; at most, a
 stack of up to six projections of patches of 40 × 40 × 2 pixels as transformers 5.24.0 plans it."""
+OF_IMAGES_AND_VIDEOS: Final = "video_llava"
+"""The `model_type` of wholes with an encoder for images and another for videos, both as `vision_config` says."""
 SHAPE: Final = ("hidden_size", "intermediate_size", "num_hidden_layers", "patch_size")
 LEFT_OUT: Final[Mapping[str, Mapping[str, int]]] = {
     kind: dict(zip(SHAPE, shape, strict=True))
@@ -47,12 +51,43 @@ def vision_params(whole: Mapping[str, Any], text_width: int) -> int:
     encoder = _Encoder.of(whole, vision, text_width)
     if not encoder.width or not encoder.depth:
         return 0
-    projector = _halving_projector(whole, encoder.width, text_width) or encoder.projector()
+    projector = (
+        _halving_projector(whole, encoder.width, text_width)
+        or _wide_projector(whole, encoder, text_width)
+        or encoder.projector()
+    )
     deepstack = vision.get("deepstack_visual_indexes")
     projectors = 1 + (len(deepstack) if isinstance(deepstack, list) else 0)
     ratios = vision.get("supported_aspect_ratios")
     tiled = encoder.tiles(len(ratios)) if isinstance(ratios, list) else 0
-    return encoder.depth * encoder.layer() + projectors * projector + encoder.embedding() + tiled
+    experts = _experts_beyond(vision, encoder)
+    if experts is None:
+        return 0
+    towers = 2 if whole.get("model_type") == OF_IMAGES_AND_VIDEOS else 1
+    tower = encoder.depth * encoder.layer() + experts + encoder.embedding()
+    return towers * tower + projectors * projector + tiled
+
+
+def _experts_beyond(vision: Mapping[str, Any], encoder: "_Encoder") -> int | None:
+    """Parameters that experts have beyond the dense networks in whose place they stand; None where nobody can say.
+
+    How many each layer has stands in a list, 0 where its network is dense, or in fields of the layer's own.
+    Source: `dots3_note` of vLLM 0.33 and of Hugging Face transformers 5.24.0.
+    """
+    number, types = encoder.stated, vision.get("mlp_layer_types")
+    counts = vision.get("pyramid_num_routed")
+    if isinstance(types, list):
+        own = vision.get("per_layer_config") or {}
+        layers = [(kind, own.get(str(at), own.get(f"{at:02}", {}))) for at, kind in enumerate(types)]
+        counts = [
+            Numbers(more)("num_local_experts") or number("num_local_experts") if kind == "sparse" else 0
+            for kind, more in layers
+        ]
+    if not isinstance(counts, list):
+        return None if number("num_local_experts", "num_experts", "n_routed_experts") > 1 else 0
+    wide = 3 if encoder.gated else 2
+    one, dense = number("moe_intermediate_size") * encoder.width * wide, encoder.wide * encoder.width * wide
+    return sum(int(count) * (one + encoder.width) - dense for count in counts if count)
 
 
 @dataclass(frozen=True)
@@ -64,7 +99,7 @@ class _Encoder:
         width, depth: Of its layers, and how many there are; 0 where neither is stated.
         outputs: Of how many layers the outputs go into the projector, side by side.
         wide, out: Width of its networks, and of what it hands to the text part.
-        gated, biased, merged_last: What its networks and its projector are like.
+        gated, biased, merged_last, merged_wide: What its networks and its projector are like.
     """
 
     stated: Numbers
@@ -76,6 +111,7 @@ class _Encoder:
     gated: bool
     biased: bool
     merged_last: bool
+    merged_wide: bool
 
     @classmethod
     def of(cls, whole: Mapping[str, Any], vision: Mapping[str, Any], text_width: int) -> "_Encoder":
@@ -96,6 +132,7 @@ class _Encoder:
             gated=kind.startswith(GATED),
             biased=kind.startswith(BIASED),
             merged_last=kind.startswith(MERGED_LAST),
+            merged_wide=kind.startswith(MERGED_WIDE),
         )
 
     def layer(self) -> int:
@@ -114,7 +151,8 @@ class _Encoder:
         one_layer = merge == 1 or (self.gated and not self.biased)
         matrices = merged * out if one_layer else merged * (merged + out)
         biases = merged + out + self.width if self.biased else 0
-        return matrices + biases + (out * (out + 3 * self.wide) if self.merged_last else 0)
+        network = self.wide if self.merged_last else PATCH_CHANNELS * out if self.merged_wide else 0
+        return matrices + biases + (out * (out + 3 * network) if network else 0)
 
     def tiles(self, ratios: int) -> int:
         """Parameters of positions by the ratio of an image's sides: of each tile, before and after the layers, and of
@@ -140,3 +178,16 @@ def _halving_projector(whole: Mapping[str, Any], width: int, text_width: int) ->
     joined = width * number("downsample_factor") ** 2
     between = number("alignment_intermediate_size") or text_width
     return joined * between + between // 2 * text_width if joined else 0
+
+
+def _wide_projector(whole: Mapping[str, Any], encoder: _Encoder, text_width: int) -> int:
+    """Parameters of two layers with a width of their own between joined patches and the text part, of three where the
+    width of joined patches is stated, too; else 0.
+    """
+    number = Numbers(whole)
+    between, ratio = number("projector_hidden_size"), whole.get("downsample_ratio")
+    if number("out_hidden_size"):
+        return between * (number("out_hidden_size") + between + text_width)
+    shuffled = round(1 / ratio) if isinstance(ratio, float) and 0 < ratio < 1 else 1
+    joined = encoder.width * (encoder.stated("spatial_merge_size") or shuffled) ** 2
+    return between * (joined + text_width)

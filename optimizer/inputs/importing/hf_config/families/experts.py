@@ -16,7 +16,11 @@ _BAILING: Final = ModelFamily(
 _GRANITE_MOE: Final = ModelFamily(bias="as stated", experts="as stated")
 _ARIA_TEXT: Final = ModelFamily(bias="as stated", experts="yes")
 _DOTS1: Final = ModelFamily(bias="as stated", qk_norm="head", experts="yes")
+_ERNIE_MOE: Final = ModelFamily(bias="as stated", bias_field="use_bias", mlp_bias_field="use_bias", experts="yes")
 _FLEX_OLMO: Final = ModelFamily(bias="as stated", qk_norm="width", experts="yes")
+_STEP3P7: Final = ModelFamily(
+    qk_norm="head", window="by layer type", gate="per head", experts="yes", defaults={"first_k_dense_replace": 3}
+)
 
 EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
     "afmoe": ModelFamily(
@@ -46,7 +50,8 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
     ),
     "deepseek": ModelFamily(bias="as stated", experts="yes", kv_heads_may_be_left_out=True),
     "dots1": _DOTS1,
-    "ernie4_5_moe": ModelFamily(bias="as stated", bias_field="use_bias", mlp_bias_field="use_bias", experts="yes"),
+    "ernie4_5_moe": _ERNIE_MOE,
+    "ernie4_5_vl_moe_text": replace(_ERNIE_MOE, by_modality=True, tied_embeddings=True),
     "exaone_moe": ModelFamily(qk_norm="head", window="by layer type", experts="yes"),
     "flex_olmo": _FLEX_OLMO,
     "flint": ModelFamily(
@@ -63,9 +68,7 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_required=True,
         defaults={"global_head_dim": 512},
     ),
-    "glm4_moe": ModelFamily(
-        bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes", head_dim_required=True
-    ),
+    "glm4_moe": ModelFamily(bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "gpt_oss": ModelFamily(
         bias="all", window="by layer type", sinks="all", experts="yes", expert_bias=True, head_dim_required=True
     ),
@@ -80,6 +83,33 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         distances=True,
         experts="yes",
         renamed={"sliding_window": "sliding_window_size", "num_nextn_predict_layers": "num_mtp_layers"},
+        head_dim_required=True,
+    ),
+    "inkling2_text": ModelFamily(
+        qk_norm="head",
+        window="by layer type",
+        distances=True,
+        gate="per element",
+        experts="yes",
+        renamed={"sliding_window": "sliding_window_size", "num_nextn_predict_layers": "num_mtp_layers"},
+        head_dim_required=True,
+    ),
+    "iquest_q1": ModelFamily(
+        bias="as stated",
+        qk_norm="head",
+        norms=4,
+        window="by layer type",
+        experts="yes",
+        head_dim_required=True,
+        defaults={"mlp_only_layers": [0]},
+    ),
+    "k2_horizon": ModelFamily(
+        bias="as stated",
+        qk_norm="head",
+        qk_norm_field="query_key_norm",
+        gate="per element",
+        gate_field="attention_gate_func",
+        experts="as stated",
         head_dim_required=True,
     ),
     "kolibri1": ModelFamily(qk_norm="head", norms=4, window="by layer type", experts="yes", head_dim_required=True),
@@ -103,6 +133,7 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         windowed_kv_times=2,
         sinks="as stated",
         experts="yes",
+        renamed={"sliding_window": "sliding_window_size"},
         head_dim_required=True,
     ),
     "minimax_m2": ModelFamily(qk_norm="width", experts="yes", head_dim_required=True),
@@ -115,18 +146,34 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_required=True,
     ),
     "mixtral": ModelFamily(window="stated", experts="yes"),
+    "muse_spark_text": ModelFamily(
+        bias="as stated",
+        norms=5,
+        window="by layer type",
+        gate="per element",
+        experts="yes",
+        head_dim_required=True,
+    ),
     "olmoe": _FLEX_OLMO,
+    "param2moe": _BAILING,
     "phimoe": ModelFamily(
         bias="as stated", norm_bias=True, window="stated", experts="yes", head_bias_field="lm_head_bias"
     ),
     "qwen2_moe": ModelFamily(bias="qkv", window="switched", experts="yes", shared_gate=True),
-    "qwen3_moe": ModelFamily(
-        bias="as stated", qk_norm="head", window="switched", experts="yes", head_dim_required=True
-    ),
+    "qwen3_moe": ModelFamily(bias="as stated", qk_norm="head", window="switched", experts="yes"),
     "sarvam_moe": ModelFamily(bias="as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
     "solar_open": _ARIA_TEXT,
-    "step3_text": ModelFamily(experts="yes", renamed={"max_position_embeddings": "max_position_embedding"}),
-    "step3p7": ModelFamily(
-        qk_norm="head", window="by layer type", gate="per head", experts="yes", defaults={"first_k_dense_replace": 3}
+    "zaya": ModelFamily(
+        bias="as stated",
+        window="by layer type",
+        experts="yes",
+        tied_embeddings=True,
+        head_bias_field="lm_head_bias",
+        head_dim_required=True,
+        norms=4,
+        norms_field="",
     ),
+    "step3_text": ModelFamily(experts="yes", renamed={"max_position_embeddings": "max_position_embedding"}),
+    "step3p7": _STEP3P7,
+    "step5": replace(_STEP3P7, indexed="blocks", renamed={"max_position_embeddings": "max_seq_len"}),
 }

@@ -24,6 +24,8 @@ class ModelFamily:
         layers_in_one: Layers that one counted layer holds, each with attention and a dense network; experts beside the
             first's.
         state_beside_attention: Whether every layer has both side by side.
+        by_block: Whether `block_configs` states what each block is and has of its own.
+        by_modality: Whether experts are stated in pairs, those of text before those of images.
         blocks: Whether a layer is a mixer or a network, as a list of blocks says, not both.
         full_rank_deltas: Whether forget and output gates of Kimi's delta layers are whole matrices.
         indexed: How an indexer chooses tokens: among latent ones (in all layers unless `indexer_types` says which have
@@ -61,6 +63,8 @@ class ModelFamily:
     recurrent: Recurrent = "none"
     state_beside_attention: bool = False
     layers_in_one: int = 1
+    by_block: bool = False
+    by_modality: bool = False
     blocks: bool = False
     full_rank_deltas: bool = False
     indexed: Indexed = "none"

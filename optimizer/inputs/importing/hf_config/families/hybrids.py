@@ -1,5 +1,6 @@
 """Families of grouped attention among layers that keep a state, or beside one in every layer."""
 
+from dataclasses import replace
 from typing import Final
 
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
@@ -18,8 +19,19 @@ _QWEN3_NEXT: Final = ModelFamily(
     head_dim_required=True,
     defaults={"full_attention_interval": 4},
 )
+_NEMOTRON_H: Final = ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated")
+_QWEN4_EXP: Final = replace(_QWEN3_NEXT, norms=0, indexed="blocks")
 
 HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {
+    "alice_ai": ModelFamily(
+        recurrent="kimi delta",
+        qk_norm="head",
+        gate="per element",
+        experts="yes",
+        shared_gate=True,
+        head_dim_required=True,
+        renamed={"linear_num_heads": "linear_num_key_heads", "linear_head_dim": "linear_key_head_dim"},
+    ),
     "bamba": ModelFamily(recurrent="mamba", bias="as stated", renamed=_MAMBA_WORDS),
     "falcon_h1": ModelFamily(recurrent="mamba", state_beside_attention=True, bias="as stated", renamed=_MAMBA_WORDS),
     "granitemoehybrid": ModelFamily(recurrent="mamba", bias="as stated", experts="as stated", renamed=_MAMBA_WORDS),
@@ -54,9 +66,11 @@ HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {
         defaults={"use_attention_gate": True},
     ),
     "minimax": ModelFamily(recurrent="lightning", experts="yes"),
-    "nemotron_h": ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated"),
+    "nemotron_h": _NEMOTRON_H,
+    "nemotron_h_puzzle": replace(_NEMOTRON_H, by_block=True),
     "olmo_hybrid": ModelFamily(recurrent="gated delta", bias="as stated", qk_norm="width"),
     "qwen3_5_moe_text": _QWEN3_NEXT,
     "qwen3_5_text": _QWEN3_NEXT,
     "qwen3_next": _QWEN3_NEXT,
+    "qwen4_exp_text": _QWEN4_EXP,
 }

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from optimizer.inputs.importing.hf_config.layers.stack import BYTES_PER_16_BIT, Kept, Mixer
 
-Gate = Literal["none", "per head", "per element"]
+Gate = Literal["none", "per head", "per element", "from the latent query"]
 QkNorm = Literal["none", "head", "width"]
 
 SCALE_BYTES: Final = 4
@@ -20,6 +20,7 @@ class Indexer:
         query_from: Width of what its queries are projected from: a latent query, or the hidden state.
         quantized_keys: Whether engines store its keys in 8 bits.
         pool: How many keys a learned gate merges into one before they are scored, 0 where each stands for itself.
+        ratio: Tokens behind one key that is kept.
     """
 
     heads: int
@@ -28,6 +29,7 @@ class Indexer:
     weighted_heads: bool = True
     quantized_keys: bool = True
     pool: int = 0
+    ratio: int = 1
 
     def params(self, hidden: int) -> int:
         """Queries, one key, its norms, and the weight of each head."""
@@ -36,9 +38,9 @@ class Indexer:
         return self.query_from * self.heads * self.head_dim + (hidden + 2) * self.head_dim + weights + pooling
 
     def kept(self) -> Kept:
-        """One key a token."""
+        """One key a token, or a group of tokens."""
         key = self.head_dim + SCALE_BYTES if self.quantized_keys else BYTES_PER_16_BIT * self.head_dim
-        return Kept(index_token=key, index_flops=2 * self.heads * self.head_dim)
+        return Kept(index_token=key / self.ratio, index_flops=2 * self.heads * self.head_dim / self.ratio)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class GroupedAttention:
         gate_bias: Whether the gate has a bias.
         distance_dim: Width per head of what is scored against each of `distances` distances to a key; 0 where
             positions are rotated into queries and keys.
+        mixing_kernel: Of a short convolution that mixes a head's channels in queries and keys; 0 without.
         kernel: Of short convolutions over keys, values, and what the mixer and the network return; 0 without. The few
             tokens that they look back at are not counted in what is kept.
     """
@@ -78,6 +81,7 @@ class GroupedAttention:
     gate_bias: bool = False
     distance_dim: int = 0
     distances: int = 0
+    mixing_kernel: int = 0
     kernel: int = 0
 
     def params(self, hidden: int) -> int:
@@ -85,7 +89,7 @@ class GroupedAttention:
         queries, output = self.heads * self.head_dim, self.heads * self.value_dim
         keys = self.kv_heads * self.head_dim if self.own_cache else 0
         values = self.kv_heads * self.value_dim if self.own_cache and not self.value_is_key else 0
-        gate = {"none": 0, "per head": self.heads, "per element": output}[self.gate]
+        gate = {"none": 0, "per head": self.heads}.get(self.gate, output)
         rank = self.query_rank
         matrices = hidden * (keys + values + output + gate)
         matrices += rank * (hidden + queries + 1) if rank else hidden * queries
@@ -96,7 +100,8 @@ class GroupedAttention:
         biases += gate if self.gate_bias else 0
         far = self.distance_dim * (hidden * self.heads + self.distances) if self.distance_dim else 0
         channels = self.kv_heads * (self.head_dim + self.value_dim) + 2 * hidden
-        return matrices + biases + norms + indexer + far + channels * self.kernel + self.heads * self.sinks
+        mixing = (queries + keys) * self.head_dim * self.mixing_kernel
+        return matrices + biases + norms + indexer + far + channels * self.kernel + mixing + self.heads * self.sinks
 
     def kept(self) -> Kept:
         """A key and a value per KV head."""
@@ -132,6 +137,7 @@ class LatentAttention:
     Attributes:
         q_lora_rank: 0 where queries are projected directly.
         gate: A gate on the heads' output, before the output projection.
+        sparse: Whether a step reads only the tokens that an indexer chose.
     """
 
     heads: int
@@ -141,6 +147,7 @@ class LatentAttention:
     qk_rope_head_dim: int
     v_head_dim: int
     gate: Gate = "none"
+    windowed: bool = False
     sparse: bool = False
     indexer: Indexer | None = None
 
@@ -152,14 +159,17 @@ class LatentAttention:
         down = hidden * (self.kv_lora_rank + self.qk_rope_head_dim) + self.kv_lora_rank
         up = self.kv_lora_rank * self.heads * (self.qk_nope_head_dim + self.v_head_dim)
         output = self.heads * self.v_head_dim
-        gate = {"none": 0, "per head": self.heads, "per element": output}[self.gate]
-        return (
-            query_params + down + up + hidden * (output + gate) + (self.indexer.params(hidden) if self.indexer else 0)
-        )
+        gate = {"none": 0, "per head": self.heads, "per element": output, "from the latent query": 0}[self.gate]
+        # a gate from the latent query reads it beside the query's own: both matrices are as high as two of them
+        fused = rank * (queries + 2 * output) if self.gate == "from the latent query" else 0
+        indexer = self.indexer.params(hidden) if self.indexer else 0
+        return query_params + down + up + hidden * (output + gate) + fused + indexer
 
     def kept(self) -> Kept:
         """The latent and the part of the key that carries the position."""
         token = float(BYTES_PER_16_BIT * (self.kv_lora_rank + self.qk_rope_head_dim))
+        if self.windowed:
+            return Kept(window_token=token)
         kept = Kept(token=token, sparse_token=token if self.sparse else 0.0)
         return kept + self.indexer.kept() if self.indexer else kept
 
@@ -188,7 +198,7 @@ class CompressedAttention:
         query_params = self.q_lora_rank * (hidden + queries + 1)
         output = queries * self.output_rank + self.output_groups * self.output_rank * hidden
         plain = query_params + (hidden + 1) * self.head_dim + output + self.heads
-        return plain + self._compressor(hidden, self.head_dim) + self._indexer(hidden)
+        return plain + self._compressor(hidden) + self._indexer(hidden)
 
     def kept(self) -> Kept:
         """The window's keys, the compressed ones, and the indexer's keys for those."""
@@ -207,15 +217,51 @@ class CompressedAttention:
             index_flops=index.index_flops / self.ratio,
         )
 
-    def _compressor(self, hidden: int, head_dim: int) -> int:
-        """Key and gate projections, a bias for each position in a group, a norm; twice as wide where groups overlap."""
-        if not self.ratio:
-            return 0
-        width = head_dim * (2 if self.sparse else 1)
-        return (2 * hidden + self.ratio) * width + head_dim
+    def _compressor(self, hidden: int) -> int:
+        return self._pooling(hidden, self.head_dim)
 
     def _indexer(self, hidden: int) -> int:
         if not self.sparse:
             return 0
         queries = self.q_lora_rank * self.index_heads * self.index_dim
-        return self._compressor(hidden, self.index_dim) + queries + hidden * self.index_heads
+        return self._pooling(hidden, self.index_dim) + queries + hidden * self.index_heads
+
+    def _pooling(self, hidden: int, width: int) -> int:
+        """Key and gate projections, a bias for each position in a group, a norm; twice as wide where groups overlap."""
+        if not self.ratio:
+            return 0
+        return (2 * hidden + self.ratio) * width * (2 if self.sparse else 1) + width
+
+
+@dataclass(frozen=True)
+class SharedCompression(CompressedAttention):
+    """Compressed attention whose compressed keys are those of an earlier layer, unless it `compresses` itself.
+
+    Groups do not overlap, and there is no gate where a key stands for one token. Layers that are `sparse` score with an
+    indexer of their own, whose keys come from the compressed ones; the others take the choice of a layer before.
+    Source: `deepseek_v41` of vLLM 0.33.
+    """
+
+    compresses: bool = False
+
+    def kept(self) -> Kept:
+        """The window's keys; where it compresses, the compressed ones and an indexer's, one behind `ratio` tokens."""
+        key = float(BYTES_PER_16_BIT * self.head_dim)
+        index = Indexer(self.index_heads, self.index_dim, self.q_lora_rank).kept()
+        far = key / self.ratio if self.compresses else 0.0
+        return Kept(
+            token=far,
+            sparse_token=far,
+            window_token=key,
+            index_token=index.index_token / self.ratio if self.compresses and self.sparse else 0.0,
+            index_flops=index.index_flops / self.ratio if self.sparse else 0.0,
+        )
+
+    def _compressor(self, hidden: int) -> int:
+        return ((2 if self.ratio > 1 else 1) * hidden + 1) * self.head_dim if self.compresses else 0
+
+    def _indexer(self, hidden: int) -> int:
+        if not self.sparse:
+            return 0
+        keys = (self.head_dim + 1) * self.index_dim if self.compresses else 0
+        return self.index_heads * (self.q_lora_rank * self.index_dim + hidden) + keys

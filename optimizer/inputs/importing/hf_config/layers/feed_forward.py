@@ -35,12 +35,16 @@ class ExpertNetwork:
     shared_width: int = 0
     shared_gate: bool = False
     """One more row that weighs the shared experts."""
+    router_width: int = 0
+    """Of a router of three layers, where it is one."""
     other_params: int = 0
 
     def params(self, hidden: int) -> int:
         """All experts, the router, and what every token meets."""
         shared = DenseNetwork(self.shared_width, self.gated).params(hidden) + (hidden if self.shared_gate else 0)
-        router = (self.count + self.passed) * (hidden + (1 if self.router_bias else 0))
+        into = self.router_width or hidden
+        router = (self.count + self.passed) * (into + (1 if self.router_bias else 0))
+        router += into * (hidden + 2 * into) if self.router_width else 0
         latent = 2 * hidden * self.latent + (self.latent if self.latent_norm else 0)
         return self.count * self._one(hidden) + shared + router + latent + self.other_params
 

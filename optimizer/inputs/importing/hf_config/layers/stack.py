@@ -67,7 +67,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class ParameterCounts:
-    """Counted parameters: all, all but the experts that one token does not meet, and of these those that it reads."""
+    """Counted parameters: of the layers with embedding and head, all but the experts that one token does not meet, and
+    of these those that it reads.
+    """
 
     total_params: int
     active_params: int
@@ -90,14 +92,17 @@ class Decoder:
     """Outside the layers, beside embedding, head and the last norm."""
     lookup_params: int = 0
     """Of further embedding tables, from which a token takes one row, and of layers that text passes over."""
+    narrow_lookup_params: int = 0
+    """Those of `lookup_params` that are stored in `narrow_lookup_bits` however the model was released."""
+    narrow_lookup_bits: float = 0.0
 
     def counted(self) -> ParameterCounts:
-        """Matrix by matrix; a tied embedding is one matrix, which the output still multiplies."""
+        """Matrix by matrix, without further tables; a tied embedding is one, which the output still multiplies."""
         embedding = self.vocab * self.hidden
         outside = embedding * (1 if self.tied_embeddings else 2) + self.hidden + self.other_params
-        total = sum(layer.params(self.hidden) for layer in self.layers) + outside + self.lookup_params
+        total = sum(layer.params(self.hidden) for layer in self.layers) + outside
         active = total - sum(layer.idle_params(self.hidden) for layer in self.layers)
-        looked_up = self.lookup_params + (0 if self.tied_embeddings else embedding)
+        looked_up = 0 if self.tied_embeddings else embedding
         joining = 2 * self.hidden * self.hidden + 3 * self.hidden
         return ParameterCounts(
             total_params=total,

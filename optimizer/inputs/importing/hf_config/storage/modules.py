@@ -62,6 +62,7 @@ def _left_or_listed(entry: Mapping[str, Any]) -> list[tuple[str, WeightFormat]]:
     stays_in_fp8 = entry.get("quant_method") == "fp8" and own
     left = entry.get("ignore") or entry.get("modules_to_not_convert") or entry.get("exclude_modules") or ()
     left = left or entry.get("exclude") or entry.get("ignored_layers") or entry.get("llm_int8_skip_modules") or ()
+    left = [left] if isinstance(left, str) else left
     if not stays_in_fp8:
         named += [(str(each), SIXTEEN_BIT["bfloat16"]) for each in left]
     for module, how in own.items():

@@ -17,6 +17,7 @@ from optimizer.inputs.importing.hf_config.storage.formats import (
     integers_format,
     plain_format,
     quark_format,
+    torchao_format,
 )
 from optimizer.inputs.importing.hf_config.storage.modules import groups_of, named_modules, targets_of
 
@@ -24,8 +25,10 @@ Part = Literal["mixer", "dense", "shared", "experts"]
 COMPRESSED: Final = "compressed-tensors"
 CONTAINERS: Final = (COMPRESSED, "modelopt", "modelopt_fp4", "modelopt_mixed")
 """Methods that say in entries of their own what they did."""
-EXPERTS_ONLY: Final = ("mxfp4",)
+EXPERTS_ONLY: Final = ("mxfp4", "gpt_oss_mxfp4")
 """Methods that convert routed experts and nothing else."""
+INT4_EXPERTS: Final = "w4afp8"
+"""The method that stores routed experts in 4 bits and the rest in 8. Source: `W4AFp8Config` of SGLang 0.5.23."""
 MIXED: Final = "mixed_precision"
 MODULES: Final[dict[Part, tuple[str, ...]]] = {
     "mixer": ("self_attn.q_proj", "linear_attn.in_proj_qkv", "attn.q_proj", "mixer.q_proj", "mixer.in_proj"),
@@ -56,6 +59,8 @@ def read_storage(
     beside: Mapping[str, Any] | None,
     layers: Mapping[Part, Sequence[int]],
     modules: Mapping[Part, tuple[str, ...]],
+    *,
+    tied: bool,
 ) -> dict[Part, WeightFormat]:
     """The format of each part that the model has.
 
@@ -64,8 +69,9 @@ def read_storage(
         beside: The entry of an `hf_quant_config.json` that stands beside it.
         layers: The layers in which each part stands.
         modules: What each part's weights are called below its layer.
+        tied: Whether the output head is the embedding.
     """
-    entry = fields.get("quantization_config", "compression_config") or beside
+    entry = fields.get("quantization_config", "compression_config", "quantization") or beside
     if not entry:
         plain = plain_format(fields)
         return dict.fromkeys(layers, plain)
@@ -75,12 +81,17 @@ def read_storage(
     # ModelOpt's own file, as it stands
     entry = {**entry, **entry["quantization"]} if isinstance(entry.get("quantization"), Mapping) else entry
     usual, named = _usual(fields, entry), named_modules(fields, entry)
+    if entry.get("quant_method") == COMPRESSED and not tied:
+        _refuse_quantized_head(fields, entry, groups_of(entry))
     stored = {
         part: _most(_format_in_layer(layer, modules[part], usual, named) for layer in _sampled(at))
         for part, at in layers.items()
     }
-    if usual.scheme in EXPERTS_ONLY and entry.get("quant_method") in EXPERTS_ONLY:
+    if usual.scheme == "mxfp4" and entry.get("quant_method") in EXPERTS_ONLY:
         stored |= dict.fromkeys((part for part in stored if part != "experts"), SIXTEEN_BIT["bfloat16"])
+    if entry.get("quant_method") == INT4_EXPERTS and "experts" in stored:
+        size = entry.get("group_size")
+        stored["experts"] = WeightFormat("w4a8_fp8", 4 + 16 / (size if isinstance(size, int) and size > 0 else 128))
     if str(fields.get("expert_dtype") or entry.get("expert_dtype") or "") in ("fp4", "mxfp4") and "experts" in stored:
         stored["experts"] = stored["experts"] if stored["experts"].scheme == "fp4" else WeightFormat("mxfp4")
     return stored
@@ -95,7 +106,14 @@ def _usual(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
         return integers_format(fields, entry, method)
     if method == "bitsandbytes":
         return blocks_format(entry)
+    if method == "torchao":
+        return _of_torchao(fields, entry)
+    if method == INT4_EXPERTS:
+        return METHODS["fp8"]
     groups = groups_of(entry)
+    _refuse_sparse(fields, entry)
+    if entry.get("config_groups") and not groups:
+        fields.refuse("quantization_config.config_groups", "is not a group of groups", HINT)
     everywhere = [group for group in groups if not targets_of(group)]
     if everywhere and method != "fp8":
         return group_format(fields, everywhere[0])
@@ -108,13 +126,36 @@ def _usual(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
         return METHODS.get(method, SIXTEEN_BIT["bfloat16"])
     if method in METHODS:
         return METHODS[method]
-    if method == COMPRESSED and not entry.get("sparsity_config"):
+    if method == COMPRESSED:
         return plain_format(fields)
     # the entry within a known method that nobody knows, where it is that
-    inner = ("sparsity_config" if method == COMPRESSED else "quant_algo") if method in CONTAINERS else "quant_method"
-    shown = "weights that are left out" if inner == "sparsity_config" else repr(entry.get(inner))
-    fields.refuse(f"quantization_config.{inner}", f"{shown}: is not understood", HINT)
+    inner = "quant_algo" if method in CONTAINERS else "quant_method"
+    shown = "is missing" if entry.get(inner) is None else f"{entry.get(inner)!r}: is not understood"
+    fields.refuse(f"quantization_config.{inner}", shown, HINT)
     return SIXTEEN_BIT["bfloat16"]
+
+
+def _of_torchao(fields: Fields, entry: Mapping[str, Any]) -> WeightFormat:
+    how = entry.get("quant_type")
+    how = how.get("default", how) if isinstance(how, Mapping) else how
+    arguments = entry.get("quant_type_kwargs")
+    return torchao_format(fields, how, arguments.get("group_size") if isinstance(arguments, Mapping) else None)
+
+
+def _refuse_sparse(fields: Fields, entry: Mapping[str, Any]) -> None:
+    """Refuses weights of which some are left out, unless the file holds them as zeros."""
+    sparse = entry.get("sparsity_config")
+    how = (sparse.get("format") if isinstance(sparse, Mapping) else sparse) or "dense"
+    if how != "dense":
+        fields.refuse("quantization_config.sparsity_config", f"{how!r} is not understood", HINT)
+
+
+def _refuse_quantized_head(fields: Fields, entry: Mapping[str, Any], groups: Iterable[Mapping[str, Any]]) -> None:
+    """Refuses an output head of its own that is one of all linear layers and is not left out."""
+    left = entry.get("ignore") or ()
+    everywhere = any(not targets_of(group) for group in groups)
+    if everywhere and not any("head" in str(each) for each in ([left] if isinstance(left, str) else left)):
+        fields.refuse("quantization_config.ignore", "leaves no lm_head out: is the output head quantized, too?", HINT)
 
 
 def _format_in_layer(
