@@ -7,6 +7,8 @@ these; the steps here go on until it is true of the question, or the answer says
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
@@ -19,7 +21,13 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import own_configurations
 from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.service import promising_mixes, with_own_pools
-from optimizer.plan.question.simple_first import enough_usd, may_end_simply, simple_first
+from optimizer.plan.question.simple_first import (
+    enough_usd,
+    is_near,
+    may_end_simply,
+    simple_first,
+    simpler_of_its_own,
+)
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.solve import configurations_missing
@@ -122,8 +130,14 @@ def _without_choice(
     simple = simple_first(inquiry, coarse) if ends_simply else None
     if simple is not None:
         every = replace(every, enough_usd=enough_usd(simple))
-    exact = _over_mixes(every, keep, known_usd if few is None else less_than(few))
-    return replace(_shown(inquiry, coarse, exact, simple), simple_first=simple)
+    known_usd = known_usd if few is None else less_than(few)
+    shown = _shown(inquiry, coarse, _over_mixes(every, keep, known_usd), simple)
+    if simple is not None and not is_near(simple, shown):
+        # every hour has a plan that the simple one costs too much beside: one of that plan's own may do as well
+        simple = simpler_of_its_own(shown)
+        if simple is None:
+            shown = _shown(inquiry, coarse, _over_mixes(replace(every, enough_usd=np.inf), keep, known_usd))
+    return replace(shown, simple_first=simple)
 
 
 def of_few_periods(inquiry: Inquiry) -> Answer:

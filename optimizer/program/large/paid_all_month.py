@@ -121,7 +121,7 @@ def _told_by_each(
 
     The number of lowest bound is looked at next: with what starts add, then by its levels, then to the end, and closer
     where the week is further open than a large one may end. One that is not reached counts for what is known of it.
-    Where all cost enough none is looked at any more.
+    Where all cost enough, or a plan less, none is looked at any more.
 
     Args:
         part: What may be in a plan that costs no more than the state's cutoff.
@@ -138,6 +138,9 @@ def _told_by_each(
     plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
     while waiting and waiting[0][0] <= min(most, state.enough_usd_per_hour) and not state.clock.expired:
         at_least, place, step = heappop(waiting)
+        if step and state.refuted_by(plan):
+            least = min(least, at_least)
+            break
         closest = step > len(CLOSE)
         if closest and at_least >= (1 - CLOSE[0]) * most:
             least = min(least, at_least)
