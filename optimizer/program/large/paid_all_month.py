@@ -236,8 +236,10 @@ class _Looks:
         turned = self._turned(plan, state)
         if not turned.any() or (held := self._held(part, levels, turned)) is None:
             return lower, plan
-        levels = Levels(unlinked(held.problem, self._kind), self._worth, self._several.of_offers(held.offers))
-        return lower, cheaper(plan, self._plan(free, held, levels)) if levels.solve(_own(state), search) else plan
+        again = Levels(unlinked(held.problem, self._kind), self._worth, self._several.of_offers(held.offers))
+        places = np.searchsorted(part.candidates, held.candidates), np.searchsorted(part.offers, held.offers)
+        again.begin_with(levels, *places)
+        return lower, cheaper(plan, self._plan(free, held, again)) if again.solve(_own(state), search) else plan
 
     def _turned(self, plan: Incumbent | None, state: SearchState) -> Flags:
         """(O,) the offers whose instances would change what they hold: for a start each, or not at all if they are paid
