@@ -1,6 +1,8 @@
 """The columns of the program: where each decision sits, what it is called and what values it may take."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +91,7 @@ class Variables:
     demand_levels: LossLevels
     replica_levels: LossLevels
 
-    @property
+    @cached_property
     def count(self) -> int:
         """How many columns there are."""
         return sum(columns.size for columns in self.groups().values())
@@ -131,7 +133,7 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
     columns, start = {}, 0
     for name in GROUPS:
         shape = (0,) if relaxed and name in NOT_RELAXED else shapes[name]
-        size = int(np.prod(shape))
+        size = prod(shape)
         columns[name] = np.arange(start, start + size, dtype=np.int64).reshape(shape)
         start += size
     return Variables(

@@ -105,10 +105,15 @@ class Levels:
             self._solved[level] = True
             self._serves(level, plan.usd_per_hour)
 
-    def solve(self, state: SearchState, search: PeriodSearch) -> bool:
-        """Solve levels until they tell enough of the others or time is up; whether every level may have a plan."""
+    def solve(self, state: SearchState, search: PeriodSearch, of_interest: float = np.inf) -> bool:
+        """Solve levels until they tell enough of the others or time is up; whether every level may have a plan.
+
+        Nothing more is asked once the week costs more than what is `of_interest`.
+        """
         self._bound_at_several_prices(state.clock)
         while not state.clock.expired and (level := self._next()) is not None:
+            if self.hours @ self.lower > of_interest:
+                break
             own = own_state(state, state.clock.share(SHARE_OF_LEVEL))
             own.cutoff_usd_per_hour = float(self.upper[level])
             result = self._searched(level, own, search)

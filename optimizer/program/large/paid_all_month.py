@@ -228,7 +228,7 @@ class _Looks:
         if not serves_all(part.problem):
             return np.inf, None
         levels = Levels(unlinked(part.problem, self._kind), self._worth, self._several.of_offers(part.offers))
-        if not levels.solve(_own(state), search):
+        if not levels.solve(_own(state), search, state.cutoff_usd_per_hour - paid):
             return np.inf, None
         self._levels[count.tobytes()] = levels
         lower = paid + with_rises(part.problem, levels.lower[self._kind], state.clock)
