@@ -11,6 +11,7 @@ serves the others rises. Nor does it hold where machines are paid all month, who
 limit adds up what all hours run.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -105,14 +106,17 @@ class Levels:
             self._solved[level] = True
             self._serves(level, plan.usd_per_hour)
 
-    def solve(self, state: SearchState, search: PeriodSearch, of_interest: float = np.inf) -> bool:
+    def solve(self, state: SearchState, search: PeriodSearch, too_dear: Callable[[Floats], bool] | None = None) -> bool:
         """Solve levels until they tell enough of the others or time is up; whether every level may have a plan.
 
-        Nothing more is asked once the week costs more than what is `of_interest`.
+        Args:
+            state: Of the search.
+            search: Solves one level.
+            too_dear: Whether no more is asked where levels cost so much (K,) at least.
         """
         self._bound_at_several_prices(state.clock)
         while not state.clock.expired and (level := self._next()) is not None:
-            if self.hours @ self.lower > of_interest:
+            if too_dear is not None and too_dear(self.lower):
                 break
             own = own_state(state, state.clock.share(SHARE_OF_LEVEL))
             own.cutoff_usd_per_hour = float(self.upper[level])
