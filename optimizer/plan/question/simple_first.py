@@ -62,6 +62,14 @@ def is_near(simple: Answer, cheapest: Answer) -> bool:
     return (cheapest.solution.cost_usd_per_month or 0.0) >= enough_usd(simple) * (1 - EQUAL_COST)
 
 
+def is_settled(simple: Answer, every: Answer) -> bool:
+    """Whether every hour says of a simple plan that it is near enough, or that it is not and another one takes its
+    place."""
+    found = every.solution
+    refuted = found.cost_usd_per_month is not None and not is_near(simple, every) and found.ended_by is None
+    return refuted or (found.bound_usd_per_month or 0.0) >= enough_usd(simple)
+
+
 def simpler_of_its_own(cheapest: Answer) -> Answer | None:
     """A plan of fewer of the cheapest plan's own configurations that costs little more than no plan undercuts.
 

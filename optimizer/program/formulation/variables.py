@@ -1,7 +1,6 @@
 """The columns of the program: where each decision sits, what it is called and what values it may take."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -91,7 +90,7 @@ class Variables:
     demand_levels: LossLevels
     replica_levels: LossLevels
 
-    @cached_property
+    @property
     def count(self) -> int:
         """How many columns there are."""
         return sum(columns.size for columns in self.groups().values())
@@ -133,9 +132,8 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
     columns, start = {}, 0
     for name in GROUPS:
         shape = (0,) if relaxed and name in NOT_RELAXED else shapes[name]
-        size = prod(shape)
-        columns[name] = np.arange(start, start + size, dtype=np.int64).reshape(shape)
-        start += size
+        columns[name] = np.arange(start, start + prod(shape), dtype=np.int64).reshape(shape)
+        start += columns[name].size
     return Variables(
         **columns,
         instance_at=instance_at,
