@@ -107,9 +107,13 @@ def test_every_hour_is_searched_to_the_end_where_a_plan_can_do_without_nothing_o
     assert cost(found) == pytest.approx(cost(cheapest))
 
 
-def test_what_a_plan_can_do_without_is_not_asked_where_a_limit_cut_its_search_short(cheapest: Answer) -> None:
+def test_a_simple_plan_is_refuted_by_what_was_found_before_a_limit_was_reached(cheapest: Answer) -> None:
+    dear = replace(cheapest, solution=replace(cheapest.solution, cost_usd_per_month=2 * cost(cheapest)))
     cut_short = replace(cheapest, solution=cheapest.solution.above(0.0, "time limit"))
-    assert simple_first.simpler_of_its_own(cut_short) is None
+    without = replace(cheapest, solution=cheapest.solution.none_cheaper())
+    refuted = [simple_first.is_refuted(dear, every) for every in (cheapest, cut_short, without)]
+    assert refuted == [True, False, False]
+    assert not simple_first.is_refuted(cheapest, cheapest)
 
 
 def test_a_comparison_that_has_far_less_time_than_few_periods_took_is_not_begun(cheapest: Answer) -> None:

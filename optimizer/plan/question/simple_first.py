@@ -62,22 +62,23 @@ def is_near(simple: Answer, cheapest: Answer) -> bool:
     return (cheapest.solution.cost_usd_per_month or 0.0) >= enough_usd(simple) * (1 - EQUAL_COST)
 
 
-def is_settled(simple: Answer, every: Answer) -> bool:
-    """Whether every hour says of a simple plan that it is near enough, or that it is not and another one takes its
-    place."""
+def is_refuted(simple: Answer, every: Answer) -> bool:
+    """Whether every hour has a plan beside which a simple one costs too much, found before a limit was reached."""
     found = every.solution
-    refuted = found.cost_usd_per_month is not None and not is_near(simple, every) and found.ended_by is None
-    return refuted or (found.bound_usd_per_month or 0.0) >= enough_usd(simple)
+    return found.cost_usd_per_month is not None and found.ended_by is None and not is_near(simple, every)
+
+
+def is_settled(simple: Answer, every: Answer) -> bool:
+    """Whether every hour says of a simple plan that it is near enough, or that it is not."""
+    return is_refuted(simple, every) or (every.solution.bound_usd_per_month or 0.0) >= enough_usd(simple)
 
 
 def simpler_of_its_own(cheapest: Answer) -> Answer | None:
     """A plan of fewer of the cheapest plan's own configurations that costs little more than no plan undercuts.
 
-    None where there is none, or where a limit was reached.
+    None where there is none.
     """
-    inquiry, bound_usd = cheapest.inquiry, cheapest.solution.bound_usd_per_month
-    if inquiry.clock.expired or cheapest.solution.ended_by is not None or not bound_usd:
-        return None
+    inquiry, bound_usd = cheapest.inquiry, cheapest.solution.bound_usd_per_month or 0.0
     asked = replace(inquiry, clock=inquiry.clock.share(SHARE_OF_SIMPLE), looks_ahead=False)
     found = without_make_weights(cheapest, asked, bound_usd * _times(inquiry))
     if found is None:

@@ -23,7 +23,7 @@ from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.service import promising_mixes, with_own_pools
 from optimizer.plan.question.simple_first import (
     enough_usd,
-    is_near,
+    is_refuted,
     is_settled,
     may_end_simply,
     simple_first,
@@ -135,7 +135,7 @@ def _without_choice(
         every = replace(every, enough_usd=enough_usd(simple))
     known_usd = known_usd if few is None else less_than(few)
     shown = _shown(inquiry, coarse, _over_mixes(every, keep, known_usd), simple)
-    if simple is not None and not is_near(simple, shown):
+    if simple is not None and is_refuted(simple, shown):
         # every hour has a plan that the simple one costs too much beside: one of that plan's own may do as well
         simple = simpler_of_its_own(shown)
         if simple is None:
