@@ -135,10 +135,11 @@ def _without_shares(problem: Problem) -> Problem:
 
 
 def hardly_open(problem: Problem, known: Known, state: SearchState) -> bool:
-    """Whether the program of a large week is not worth a search: enough is known for what was asked, or of machines
-    paid all month it could save too little."""
+    """Whether the program of a large week is not worth a search: it is known whether plans cost what
+    was asked, or of machines paid all month it could save too little."""
     narrow = problem.offers.always_paid.any() and not _is_wide(known, state, HARDLY_OPEN)
-    if not (narrow or state.enough_usd_per_hour <= known.usd_per_hour < np.inf):
+    settled = state.refuted_by(known.plan) or state.enough_usd_per_hour <= known.usd_per_hour < np.inf
+    if not (narrow or settled):
         return False
     return int(undominated(problem).sum()) * problem.traffic.periods > MOST_CELLS_OF_EQUALS
 

@@ -12,7 +12,7 @@ from ortools.math_opt import model_pb2
 from ortools.math_opt.core.python import solver as mathopt
 from support.command import Command
 
-from optimizer.answers.planning.optimize import optimized
+from optimizer.answers.planning.optimize import _for_comparing, optimized
 from optimizer.base import memory
 from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
@@ -202,3 +202,14 @@ def test_a_limit_that_nothing_reaches_is_none(optimizer: Command) -> None:
         clock = Clock(endless, 10**21).share(0.5)
         assert (clock.left_s(), clock.left_work(), clock.reached) == (None, None, None)
     assert optimizer("gate", "ci-gate", "--time-limit-s", "inf", "--work-limit", str(10**21)).code == 0
+
+
+@pytest.mark.parametrize(("spent_s", "given_s"), [(1.0, 4.8), (6.0, 3.0), (20.0, 6.0)])
+def test_comparisons_have_what_the_plan_left_of_a_share_of_the_limit_or_of_what_it_took(
+    spent_s: float, given_s: float
+) -> None:
+    at_s = [0.0]
+    clock = Clock(60.0, now=lambda: at_s[0])
+    at_s[0] = spent_s
+    assert _for_comparing(clock).time_limit_s == pytest.approx(given_s)
+    assert _for_comparing(Clock(None)).time_limit_s is None

@@ -1,11 +1,15 @@
 """A plan of a week runs nothing that it can do without for little more, where the simplest of all takes too long."""
 
+from dataclasses import replace
+
 import pytest
 from support.asking import CHAT, few_offers
 
+from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.question import simple_first, simplifying
+from optimizer.plan.explain.comparing import _as_far_as_time_goes
+from optimizer.plan.question import simple_first, simplifying, solving
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import own_configurations, without_make_weights
 from optimizer.plan.question.solving import solved, solved_for_least_cost
@@ -61,3 +65,59 @@ def test_it_is_asked_for_where_the_simplest_of_all_takes_too_long(
     assert not found.simplicity_proven
     assert found.complexity < found.cheapest.complexity
     assert cost(found) <= 1.3 * cost(cheapest) * (1 + 1e-9)
+
+
+def test_one_of_its_own_stands_beside_a_plan_of_every_hour_where_the_first_simple_one_is_too_dear(
+    few: Catalogs, cheapest: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dear = 2 * cost(cheapest)
+    monkeypatch.setattr(
+        solving,
+        "simple_first",
+        lambda _, coarse: replace(coarse, solution=replace(coarse.solution, cost_usd_per_month=dear)),
+    )
+    found = solved(Inquiry.of(week(30), few))
+    least_usd = found.solution.bound_usd_per_month
+    assert found.cheapest is not None
+    assert least_usd is not None
+    assert found.complexity < found.cheapest.complexity
+    assert cost(found) <= 1.3 * least_usd * (1 + 1e-9)
+    assert not found.simplicity_proven
+
+
+def test_every_hour_is_searched_to_the_end_where_a_plan_can_do_without_nothing_of_its_own(
+    few: Catalogs, cheapest: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for = list[float]()
+    real = solving._over_mixes
+    monkeypatch.setattr(
+        solving, "_over_mixes", lambda asked, *of: (asked_for.append(asked.enough_usd), real(asked, *of))[1]
+    )
+    dear = 2 * cost(cheapest)
+    monkeypatch.setattr(
+        solving,
+        "simple_first",
+        lambda _, coarse: replace(coarse, solution=replace(coarse.solution, cost_usd_per_month=dear)),
+    )
+    monkeypatch.setattr(solving, "simpler_of_its_own", lambda _: None)
+    found = solved_for_least_cost(Inquiry.of(week(30), few), ends_simply=True)
+    assert asked_for.count(dear / 1.3) == 1
+    assert asked_for.index(dear / 1.3) < len(asked_for) - 1
+    assert found.simple_first is None
+    assert cost(found) == pytest.approx(cost(cheapest))
+
+
+def test_a_simple_plan_is_refuted_by_what_was_found_before_a_limit_was_reached(cheapest: Answer) -> None:
+    dear = replace(cheapest, solution=replace(cheapest.solution, cost_usd_per_month=2 * cost(cheapest)))
+    cut_short = replace(cheapest, solution=cheapest.solution.above(0.0, "time limit"))
+    without = replace(cheapest, solution=cheapest.solution.none_cheaper())
+    refuted = [simple_first.is_refuted(dear, every) for every in (cheapest, cut_short, without)]
+    assert refuted == [True, False, False]
+    assert not simple_first.is_refuted(cheapest, cheapest)
+
+
+def test_a_comparison_that_has_far_less_time_than_few_periods_took_is_not_begun(cheapest: Answer) -> None:
+    asked = replace(cheapest.inquiry.for_comparison(), clock=Clock(4.0), few_periods_s=10.0)
+    with pytest.raises(LimitReached, match="time limit"):
+        _as_far_as_time_goes(asked, None, None)
+    assert cost(_as_far_as_time_goes(replace(asked, few_periods_s=1e-3, clock=Clock()), None, None)) > 0

@@ -119,6 +119,14 @@ def test_what_dominance_removes_is_not_needed(problem: Problem) -> None:
     assert (rest.cost_usd_per_month or 0.0) == pytest.approx(whole.cost_usd_per_month or 0.0, rel=1e-7)
 
 
+def test_what_dominance_removes_is_worked_out_once_of_a_problem() -> None:
+    problem = _one_candidate_in_each_region(prices=(1.0, 2.0, 3.0, 4.0), min_regions=2)
+    keep = undominated(problem)
+    assert undominated(problem) is keep
+    assert not keep.flags.writeable
+    assert undominated(replace(problem)) is not keep
+
+
 def test_where_a_number_of_regions_is_asked_for_as_many_offers_stand_in_for_the_others() -> None:
     problem = _one_candidate_in_each_region(prices=(1.0, 2.0, 3.0, 4.0), min_regions=2)
     assert undominated(problem).tolist() == [True, True, False, False]

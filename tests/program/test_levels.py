@@ -11,7 +11,7 @@ from support.instances import by_day_and_night, paid_all_month, problems, tiny_p
 from support.plain import plain_candidates, plain_offers
 from support.promises import keeps_limits
 
-from optimizer.base.arrays import Ints
+from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.counts import bound_by_counts
@@ -26,6 +26,7 @@ from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.data import Billing, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
+from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
 from optimizer.program.refine.loading import with_restarts
 from optimizer.program.search import search
@@ -267,3 +268,41 @@ def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end(
     found = _told_by_each(nothing, nothing, looks, counts, numbers, NOTHING_KNOWN, state, search)
     assert asked == [(0, 0.01), (1, 0.01), *closer]
     assert found.usd_per_hour == pytest.approx(least)
+
+
+@settings(max_examples=15)
+@given(problems("starts", most_candidates=6, several=3), st.data())
+def test_levels_of_a_part_may_begin_with_what_is_known_of_the_whole(problem: Problem, data: st.DataObject) -> None:
+    problem = sorted_problem(by_day_and_night(problem)).problem
+    kind, state = kinds_of_periods(problem), SearchState(Clock(None))
+    week = unlinked(problem, kind)
+    whole, out = Levels(week), data.draw(st.integers(0, len(week.candidates) - 1))
+    part = compacted(week, np.arange(len(week.candidates)) != out)
+    if not has_levels(problem) or not whole.solve(state, search) or not serves_all(part.problem):
+        return
+    again = Levels(part.problem)
+    again.begin_with(whole, part.candidates, part.offers)
+    cheapest = solve_plainly(part.problem).cost_usd_per_month
+    if not again.solve(state, search):
+        assert cheapest is None
+        return
+    assert cheapest is not None
+    assert (again.lower >= whole.lower * (1 - 1e-9)).all()
+    least = cheapest / HOURS_PER_MONTH
+    assert again.hours @ again.lower <= least * (1 + 1e-6)
+    assert again.hours @ again.upper >= least * (1 - 1e-6)
+
+
+def test_levels_that_cost_too_much_are_left_at_that() -> None:
+    problem = sorted_problem(by_day_and_night(tiny_problem())).problem
+    by_hour = replace(problem.offers, always_paid=np.zeros(len(problem.offers), dtype=np.bool_))
+    week = replace(problem, offers=by_hour)
+    levels, asked = Levels(unlinked(week, kinds_of_periods(week))), list[float]()
+
+    def too_dear(least: Floats) -> bool:
+        asked.append(float(least.sum()))
+        return len(asked) > 1
+
+    assert levels.solve(SearchState(Clock(None)), search, too_dear)
+    assert len(levels.plans) == 1
+    assert asked[1] > asked[0]

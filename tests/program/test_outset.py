@@ -14,6 +14,7 @@ from support.promises import keeps_limits
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import outset
+from optimizer.program.large import looks
 from optimizer.program.large.joined_periods import joined_periods
 from optimizer.program.large.paid_all_month import told_by_counts
 from optimizer.program.large.patterns import pattern_bound
@@ -164,6 +165,31 @@ def test_a_week_is_told_by_what_is_paid_all_month() -> None:
     assert found.plan.instances.tolist() == [[1, 2], [1, 0], [1, 2], [1, 0]]
     assert found.plan.usd_per_hour == pytest.approx(_optimum(problem))
     assert found.usd_per_hour == pytest.approx(found.plan.usd_per_hour, rel=2e-3)
+
+
+def test_numbers_are_looked_at_no_further_once_a_plan_costs_less_than_was_to_be_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether every plan costs 9 is asked; the first that costs less says no, and what is known of the least stands."""
+    problem, asked = _base_all_month_and_peak_by_the_hour(), list[bytes]()
+    real = looks.Looks.by_levels
+    monkeypatch.setattr(looks.Looks, "by_levels", lambda own, *of: (asked.append(of[0].tobytes()), real(own, *of))[1])
+    state, kind = SearchState(Clock(None), cutoff_usd_per_hour=10.0), kinds_of_periods(problem)
+    to_the_end = told_by_counts(problem, kind, NOTHING_KNOWN, state, search)
+    numbers = len(set(asked))
+    asked.clear()
+    found = told_by_counts(problem, kind, NOTHING_KNOWN, replace(state, enough_usd_per_hour=9.0), search)
+    assert len(set(asked)) <= numbers
+    assert found.plan is not None
+    assert found.plan.usd_per_hour < 9.0
+    assert found.usd_per_hour <= to_the_end.usd_per_hour
+    assert _is_true_of(found, problem)
+    assert state.refuted_by(found.plan) is False
+    assert replace(state, enough_usd_per_hour=9.0).refuted_by(found.plan)
+    monkeypatch.setattr(outset, "MOST_CELLS_OF_EQUALS", 1)
+    for enough, ends in ((9.0, True), (found.plan.usd_per_hour, False)):
+        wide = replace(state, enough_usd_per_hour=enough)
+        assert outset.hardly_open(problem, replace(found, usd_per_hour=0.0), wide) is ends
 
 
 def test_what_is_paid_all_month_is_counted_before_all_hours_are_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

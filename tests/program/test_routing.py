@@ -4,15 +4,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from support.instances import problems
 from support.second_opinion import medium_problem
 
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.rows import at_least
 from optimizer.program.laid_out import search_laid_out
 from optimizer.program.problem.data import EgressPrices
-from optimizer.program.problem.problem import sorted_problem
+from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.proof.state import SearchState
-from optimizer.program.refine.routing import ROUTING_TOLERANCE, _Router, balanced_flows, egress_of
+from optimizer.program.refine import routing
+from optimizer.program.refine.routing import (
+    ROUTING_TOLERANCE,
+    _busiest_class,
+    _Router,
+    _router,
+    _shares_nothing,
+    balanced_flows,
+    egress_of,
+)
 from optimizer.program.solve import with_plan
 
 
@@ -67,3 +78,33 @@ def test_a_plan_costs_what_its_routing_costs_however_the_search_had_its_answers_
     again = with_plan(order, replace(result, incumbent=dearer), dearer, state)
     assert again.cost_usd_per_month == pytest.approx(told.cost_usd_per_month, rel=ROUTING_TOLERANCE)
     assert again.relative_gap == pytest.approx(told.relative_gap, abs=ROUTING_TOLERANCE)
+
+
+def test_hours_that_ask_for_the_same_and_run_the_same_are_routed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = sorted_problem(medium_problem(13, 3, 5, 12)).problem
+    plan = search_laid_out(problem, SearchState(Clock()), True).result.incumbent
+    assert plan is not None
+    twice = np.array([0, 1, 2, 1, 0, 2])
+    hours = replace(problem, traffic=replace(problem.traffic.during(twice), start_share=np.zeros((6, 6))))
+    sent = np.concatenate([plan.api_flow_per_s[problem.api_streams.period == t] for t in twice.tolist()])
+    week = replace(plan, instances=plan.instances[twice], replicas=plan.replicas[twice], api_flow_per_s=sent)
+    routed, real = list[int](), routing._router
+    monkeypatch.setattr(routing, "_router", lambda *asked: (routed.append(asked[2]), real(*asked))[1])
+    flows = balanced_flows(hours, week)
+    assert routed == [0, 1, 2]
+    for period, alike in ((3, 1), (4, 0), (5, 2)):
+        first, again = ([flow for flow in flows if flow.period == t] for t in (alike, period))
+        assert [replace(flow, period=period) for flow in first] == again
+
+
+@settings(max_examples=40)
+@given(problems(most_candidates=5, several=4))
+def test_where_each_candidate_serves_one_class_its_capacity_says_how_busy_the_busiest_is(problem: Problem) -> None:
+    problem = sorted_problem(problem).problem
+    plan = search_laid_out(problem, SearchState(Clock()), True).result.incumbent
+    if plan is None or problem.traffic.periods > 1 or not _shares_nothing(problem):
+        return
+    least = _router(problem, plan, 0)[1].least_busiest()
+    assert _busiest_class(problem, plan) == pytest.approx(least, rel=1e-6)
+    none = replace(plan, replicas=np.zeros_like(plan.replicas))
+    assert _busiest_class(problem, none) == np.inf

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
+from typing import Final
 
 from optimizer.answers.planning.explanation import explained, with_variations, without_plan
 from optimizer.answers.planning.tried import tried
@@ -44,6 +45,9 @@ on with the search of a week, and for verifying and comparing."""
 
 SHARE_OF_COMPARISONS, SHARE_OF_PLAN_BESIDE = 0.08, 0.3
 """Of a limit, and of what the plan took if that is more: what comparisons may use. A thorough answer uses it up."""
+
+SHARE_OF_TIME: Final = 0.15
+"""Of a limit of time, for the plan and comparisons, which have less where the plan took most of that."""
 
 OPTIMIZE_PHASES = ("predicting", "solving", "simulating", "verifying", "comparing", "varying")
 
@@ -165,9 +169,10 @@ def optimized(
 
 def _for_comparing(clock: Clock) -> Clock:
     """What may be spent beside a plan: a share of what was spent on it, or of the limit where that is more."""
-    seconds, work = clock.time_limit_s, clock.work_limit
+    seconds, work, spent_s = clock.time_limit_s, clock.work_limit, clock.spent_s
+    left_s = None if seconds is None else min(SHARE_OF_COMPARISONS * seconds, SHARE_OF_TIME * seconds - spent_s)
     return clock.part(
-        None if seconds is None else max(SHARE_OF_PLAN_BESIDE * clock.spent_s, SHARE_OF_COMPARISONS * seconds),
+        None if left_s is None else max(SHARE_OF_PLAN_BESIDE * spent_s, left_s),
         None if work is None else math.ceil(max(SHARE_OF_PLAN_BESIDE * clock.spent_work, SHARE_OF_COMPARISONS * work)),
     )
 

@@ -23,6 +23,9 @@ NONE_CHEAPER: Final[Mapping[Outcome, Outcome]] = {"infeasible": "optimal", "unpr
 SHARE_OF_FIRST_TRY, SHARE_OF_SECOND_TRY = 0.25, 0.5
 """Of what is left of a limit, for one comparison: one that takes long leaves time for those behind it."""
 
+TOO_SHORT: Final = 0.5
+"""Of what the plan's own week took in few periods: a comparison of a week that has less time is not begun."""
+
 ASKED_FIRST: Final = (
     "configurations",
     "listed",
@@ -174,6 +177,10 @@ def _as_far_as_time_goes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_u
         LimitReached: what was found in time says too little: none, none cheaper than a known plan that is still to be
             had, or where none is known one that may be far above the cheapest.
     """
+    left_s = inquiry.clock.left_s()
+    if inquiry.close_enough and left_s is not None and left_s < TOO_SHORT * inquiry.few_periods_s:
+        # it would end with nothing, and what it takes is time of the questions behind it, or of whoever waits
+        raise LimitReached("time limit")
     known = None if known_usd is None else less_than(known_usd)
     cheapest = solved_for_least_cost(replace(inquiry, settles=True), keep, known)
     found = cheapest.solution

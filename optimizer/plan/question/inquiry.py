@@ -156,6 +156,8 @@ class Inquiry:
     """Whether a simpler plan is wanted where one costs little more; else the cheapest."""
     enough_usd: float = np.inf
     """What the cheapest plan of a large week must be known to cost a month at least; no more is asked of it."""
+    few_periods_s: float = 0.0
+    """What the first plan of few periods of a week took, as the same of any other will."""
     most_complicated: Complexity | None = None
     """Plans have no more to operate than this, in anything."""
     shown: Complexity | None = None

@@ -15,6 +15,7 @@ import numpy as np
 from optimizer.performance.candidates.periods import exact_hours
 from optimizer.plan.question.holding import holding
 from optimizer.plan.question.inquiry import Answer, Inquiry
+from optimizer.plan.question.make_weights import without_make_weights
 from optimizer.program.few_configurations import search_few
 from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.proof.steps import MOST_CELLS_OF_EQUALS
@@ -56,6 +57,35 @@ def simple_first(inquiry: Inquiry, coarse: Answer) -> Answer | None:
     return replace(found, simplicity_proven=proven, enough=asked.clock.reached is None)
 
 
+def is_near(simple: Answer, cheapest: Answer) -> bool:
+    """Whether a simple plan costs little more than the cheapest that was found."""
+    return (cheapest.solution.cost_usd_per_month or 0.0) >= enough_usd(simple) * (1 - EQUAL_COST)
+
+
+def is_refuted(simple: Answer, every: Answer) -> bool:
+    """Whether every hour has a plan beside which a simple one costs too much, found before a limit was reached."""
+    found = every.solution
+    return found.cost_usd_per_month is not None and found.ended_by is None and not is_near(simple, every)
+
+
+def is_settled(simple: Answer, every: Answer) -> bool:
+    """Whether every hour says of a simple plan that it is near enough, or that it is not."""
+    return is_refuted(simple, every) or (every.solution.bound_usd_per_month or 0.0) >= enough_usd(simple)
+
+
+def simpler_of_its_own(cheapest: Answer) -> Answer | None:
+    """A plan of fewer of the cheapest plan's own configurations that costs little more than no plan undercuts.
+
+    None where there is none.
+    """
+    inquiry, bound_usd = cheapest.inquiry, cheapest.solution.bound_usd_per_month or 0.0
+    asked = replace(inquiry, clock=inquiry.clock.share(SHARE_OF_SIMPLE), looks_ahead=False)
+    found = without_make_weights(cheapest, asked, bound_usd * _times(inquiry))
+    if found is None:
+        return None
+    return replace(found, simplicity_proven=False, enough=asked.clock.reached is None)
+
+
 def enough_usd(simple: Answer) -> float:
     """What the cheapest plan must cost a month at least for a simple one to be within the percentage of it."""
     return (simple.solution.cost_usd_per_month or 0.0) / _times(simple.inquiry)
@@ -66,8 +96,8 @@ def within_percentage(cheapest: Answer) -> Answer | None:
 
     Where dollars are allowed for each configuration less, one that has more than it must may give way to another.
     """
-    simple, cost_usd = cheapest.simple_first, cheapest.solution.cost_usd_per_month or 0.0
-    if simple is None or cost_usd < enough_usd(simple) * (1 - EQUAL_COST):
+    simple = cheapest.simple_first
+    if simple is None or not is_near(simple, cheapest):
         return None
     fewest = least_complexity(simple.formulation.problem).configurations
     by_dollars = simple.inquiry.scenario.policy.simplicity_usd_per_configuration

@@ -7,6 +7,8 @@ these; the steps here go on until it is true of the question, or the answer says
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from optimizer.base.arrays import Flags, Ints
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.units import HOURS_PER_WEEK
@@ -19,7 +21,14 @@ from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import own_configurations
 from optimizer.plan.question.mixes_held import held
 from optimizer.plan.question.service import promising_mixes, with_own_pools
-from optimizer.plan.question.simple_first import enough_usd, may_end_simply, simple_first
+from optimizer.plan.question.simple_first import (
+    enough_usd,
+    is_refuted,
+    is_settled,
+    may_end_simply,
+    simple_first,
+    simpler_of_its_own,
+)
 from optimizer.plan.question.simplifying import simplified
 from optimizer.program.proof.state import EQUAL_COST
 from optimizer.program.solve import configurations_missing
@@ -107,6 +116,7 @@ def _without_choice(
     that there is none is said of every plan alone, that there is none cheaper than a known one of few periods, too.
     """
     week, enough = inquiry.week, inquiry.close_enough or inquiry.hour_to_period is not None
+    began_s = inquiry.clock.spent_s
     first = inquiry.clock.share(SHARE_OF_FEW_PERIODS)
     few_first = replace(inquiry, node_limit=EXACT_NODES, clock=first, proves=False, any_of_equals=True)
     asked = inquiry if week.exact or enough else few_first
@@ -114,6 +124,7 @@ def _without_choice(
     few = coarse.solution.cost_usd_per_month
     if week.exact or (enough and (few is not None or known_usd is not None)):
         return coarse
+    inquiry = replace(inquiry, few_periods_s=inquiry.clock.spent_s - began_s)
     cells = len(coarse.formulation.problem.candidates) * HOURS_PER_WEEK
     if (limit := inquiry.clock.reached) is not None and few is not None and cells > MOST_CELLS_LATE:
         return _shown(inquiry, coarse, replace(coarse, solution=coarse.solution.left_open(limit)))
@@ -122,8 +133,14 @@ def _without_choice(
     simple = simple_first(inquiry, coarse) if ends_simply else None
     if simple is not None:
         every = replace(every, enough_usd=enough_usd(simple))
-    exact = _over_mixes(every, keep, known_usd if few is None else less_than(few))
-    return replace(_shown(inquiry, coarse, exact, simple), simple_first=simple)
+    known_usd = known_usd if few is None else less_than(few)
+    shown = _shown(inquiry, coarse, _over_mixes(every, keep, known_usd), simple)
+    if simple is not None and is_refuted(simple, shown):
+        # every hour has a plan that the simple one costs too much beside: one of that plan's own may do as well
+        simple = simpler_of_its_own(shown)
+        if simple is None:
+            shown = _shown(inquiry, coarse, _over_mixes(replace(every, enough_usd=np.inf), keep, known_usd))
+    return replace(shown, simple_first=simple)
 
 
 def of_few_periods(inquiry: Inquiry) -> Answer:
@@ -175,7 +192,7 @@ def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer, simple: Answer | Non
     if few is None and every is None:
         return replace(exact, inquiry=inquiry)
     # ties are not broken for a plan that a simpler one takes the place of
-    aside = simple is not None and (exact.solution.bound_usd_per_month or 0.0) >= enough_usd(simple)
+    aside = simple is not None and is_settled(simple, exact)
     if few is None or (every is not None and every < few * (1 - EQUAL_COST)):
         shown = exact if aside else _tidied(inquiry, exact)
         hours = told_apart(hours, shown.running_alike)
@@ -187,7 +204,8 @@ def _shown(inquiry: Inquiry, coarse: Answer, exact: Answer, simple: Answer | Non
         shown = replace(tidy, solution=solution, mixes_settled=exact.mixes_settled)
     varied = replace(shown.inquiry, clock=inquiry.clock, hour_to_period=hours, node_limit=inquiry.node_limit)
     asked = replace(varied, any_of_equals=inquiry.any_of_equals, falls_back=inquiry.falls_back, proves=inquiry.proves)
-    return replace(shown, inquiry=replace(asked, enough_usd=inquiry.enough_usd))
+    asked = replace(asked, enough_usd=inquiry.enough_usd, few_periods_s=inquiry.few_periods_s)
+    return replace(shown, inquiry=asked)
 
 
 def _tidied(inquiry: Inquiry, exact: Answer) -> Answer:

@@ -88,7 +88,7 @@ def at_most(names: Sequence[str], upper: Numbers, *terms: Term) -> Rows:
 
 def between(names: Sequence[str], lower: Numbers, upper: Numbers, *terms: Term) -> Rows:
     """Rows bounded from both sides."""
-    lowest, highest = (np.broadcast_to(bound, len(names)).astype(float) for bound in (lower, upper))
+    lowest, highest = (np.full(len(names), bound, dtype=np.float64) for bound in (lower, upper))
     entries = [[_flat(part, row) for part in (row, *rest)] for row, *rest in terms]
     row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     return Rows(names, lowest, highest, row, column, value.astype(float))

@@ -1,6 +1,7 @@
 """The columns of the program: where each decision sits, what it is called and what values it may take."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -131,9 +132,8 @@ def lay_out(problem: Problem, relaxed: bool) -> Variables:
     columns, start = {}, 0
     for name in GROUPS:
         shape = (0,) if relaxed and name in NOT_RELAXED else shapes[name]
-        size = int(np.prod(shape))
-        columns[name] = np.arange(start, start + size, dtype=np.int64).reshape(shape)
-        start += size
+        columns[name] = np.arange(start, start + prod(shape), dtype=np.int64).reshape(shape)
+        start += columns[name].size
     return Variables(
         **columns,
         instance_at=instance_at,

@@ -11,12 +11,13 @@ serves the others rises. Nor does it hold where machines are paid all month, who
 limit adds up what all hours run.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.large.covering import Cover
 from optimizer.program.large.knapsack import Worth
@@ -86,10 +87,37 @@ class Levels:
         self._cover = None if self.worth is None else self._covered(self.worth)
         self.several = several
 
-    def solve(self, state: SearchState, search: PeriodSearch) -> bool:
-        """Solve levels until they tell enough of the others or time is up; whether every level may have a plan."""
+    def begin_with(self, wider: "Levels", candidates: Ints, offers: Ints) -> None:
+        """What is known of levels of which these have a part: their bounds, and what was found that is in the part.
+
+        Args:
+            wider: Those levels.
+            candidates: (C,) of the part, where each is in the whole.
+            offers: (O,) the same.
+        """
+        self.lower = np.maximum(self.lower, wider.lower)
+        for level, plan in wider.plans:
+            instances, replicas = plan.instances[:, offers], plan.replicas[:, candidates]
+            whole = instances.sum() == plan.instances.sum() and replicas.sum() == plan.replicas.sum()
+            if not whole or len(plan.placed):
+                continue
+            # what costs least of the whole costs least of its part
+            self.plans.append((level, replace(plan, instances=instances, replicas=replicas)))
+            self._solved[level] = True
+            self._serves(level, plan.usd_per_hour)
+
+    def solve(self, state: SearchState, search: PeriodSearch, too_dear: Callable[[Floats], bool] | None = None) -> bool:
+        """Solve levels until they tell enough of the others or time is up; whether every level may have a plan.
+
+        Args:
+            state: Of the search.
+            search: Solves one level.
+            too_dear: Whether no more is asked where levels cost so much (K,) at least.
+        """
         self._bound_at_several_prices(state.clock)
         while not state.clock.expired and (level := self._next()) is not None:
+            if too_dear is not None and too_dear(self.lower):
+                break
             own = own_state(state, state.clock.share(SHARE_OF_LEVEL))
             own.cutoff_usd_per_hour = float(self.upper[level])
             result = self._searched(level, own, search)
@@ -170,11 +198,14 @@ class Levels:
         self._solved[level] = True
         plan = result.incumbent
         if plan is not None and plan.usd_per_hour < self.upper[level] and self.add(level, plan):
-            lower_levels, cost = self.within[:, level], plan.usd_per_hour
-            self.upper = np.where(lower_levels, np.minimum(self.upper, cost), self.upper)
+            self._serves(level, plan.usd_per_hour)
         least = min(result.bound.usd_per_hour, self.upper[level])
         if np.isfinite(least):
             self.lower = np.where(self.within[level], np.maximum(self.lower, least), self.lower)
+
+    def _serves(self, level: int, usd_per_hour: float) -> None:
+        """What a plan of one level says of those beneath it."""
+        self.upper = np.where(self.within[:, level], np.minimum(self.upper, usd_per_hour), self.upper)
 
     def add(self, level: int, plan: Incumbent) -> bool:
         """One more plan of a level, unless the same machines with the same replicas are known for it.

@@ -62,11 +62,14 @@ def _choices(problem: Problem, kind: Ints, levels: Levels) -> Iterator[Ints]:
     rise = _started(problem, [plan for _, plan in levels.plans]) @ price
     cost, seen = traffic.share_of_month[:, None] * hourly, set[bytes]()
     of_plan = np.array([plan.usd_per_hour for _, plan in levels.plans])
-    for least in np.unique(of_plan):
-        # at least as dear as this one where one such serves the period
-        floored = np.where(of_plan >= least, hourly, np.inf)
-        first = np.where(np.isfinite(floored).any(axis=1), floored.argmin(axis=1), hourly.argmin(axis=1))
-        for choice in (first, _settled(first, cost, rise, traffic.start_share)):
+    # (L, P) the plans that are at least as dear as each one
+    dear = of_plan[None] >= np.unique(of_plan)[:, None]
+    # (L, T, P) of these, where one such serves the period
+    floored = np.where(dear[:, None], hourly, np.inf)
+    served = np.isfinite(floored).any(axis=2)
+    first = np.where(served, floored.argmin(axis=2), hourly.argmin(axis=1))
+    for pair in zip(first, _settled(first, cost, rise, traffic.start_share), strict=True):
+        for choice in pair:
             if choice.tobytes() not in seen:
                 seen.add(choice.tobytes())
                 yield choice
@@ -85,27 +88,27 @@ def _started(problem: Problem, plans: Sequence[Incumbent]) -> Floats:
     return np.asarray(np.maximum(more, np.ceil(new / problem.offers.gpus_per_instance)))
 
 
-def _settled(choice: Ints, cost: Floats, rise: Floats, start_share: Floats) -> Ints:
-    """(T,) each period's choice once no period alone does better with another one.
+def _settled(first: Ints, cost: Floats, rise: Floats, start_share: Floats) -> Ints:
+    """(L, T) each period's choice once no period alone does better with another one, from several beginnings at once.
 
     Args:
-        choice: (T,) to begin with.
+        first: (L, T) to begin with.
         cost: (T, P) of a plan in a period, infinite where it does not serve.
         rise: (P, P) what the second plan starts after the first, in USD/h.
         start_share: (T, T) share of the month billed for a start between two periods.
     """
-    choice = choice.copy()
+    choices = first.copy()
     # of a week of hours each follows one and precedes one: all other shares are 0
     earlier, later = ([np.flatnonzero(row) for row in each > 0] for each in (start_share.T, start_share))
     for _ in range(MOST_PASSES):
-        before = choice.copy()
+        before = choices.copy()
         for t, (since, until) in enumerate(zip(earlier, later, strict=True)):
-            into = start_share[since, t] @ rise[choice[since]]
-            out = rise[:, choice[until]] @ start_share[t, until]
-            choice[t] = (cost[t] + into + out).argmin()
-        if (choice == before).all():
+            into = start_share[since, t] @ rise[choices[:, since]]
+            out = start_share[t, until] @ rise.T[choices[:, until]]
+            choices[:, t] = (cost[t] + into + out).argmin(axis=1)
+        if (choices == before).all():
             break
-    return choice
+    return choices
 
 
 def _week_of(problem: Problem, kind: Ints, levels: Levels, choice: Ints) -> Incumbent:

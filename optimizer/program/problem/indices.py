@@ -18,8 +18,11 @@ def grouped(*keys: Ints) -> Groups:
     """Groups of entries with the same keys (N,) each, in the order of the keys."""
     # stable, so that the first of a group's entries leads it; np.unique over rows takes five times as long
     order = np.lexsort(keys[::-1])
-    leads = np.ones(len(order), dtype=np.bool_)
-    leads[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
+    leads = np.zeros(len(order), dtype=np.bool_)
+    leads[:1] = True
+    for key in keys:
+        sorted_key = key[order]
+        leads[1:] |= sorted_key[1:] != sorted_key[:-1]
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(leads) - 1
     return Groups(number, order[leads])

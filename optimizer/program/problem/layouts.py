@@ -101,9 +101,11 @@ class Layouts:
 
 def layouts_of(problem: Problem) -> Layouts:
     """The layouts of every offer that is held to what is loaded and may hold several groups."""
-    groups, offers = load_groups(problem), len(problem.offers)
+    offers, may_change = len(problem.offers), bool(problem.layouts.followed.any())
+    if not binding_offers(problem).any():
+        return _no_layouts(offers, may_change)
+    groups, always = load_groups(problem), problem.offers.always_paid
     several = _several(problem, groups)
-    always, may_change = problem.offers.always_paid, bool(problem.layouts.followed.any())
     gpus = problem.offers.gpus_per_instance.tolist()
     listed = {
         offer: list_layouts(groups.gpus[groups.offer == offer], gpus[offer], MOST_LAYOUTS)
@@ -129,6 +131,22 @@ def layouts_of(problem: Problem) -> Layouts:
         rise_turn=rise_turn,
         rise_layout=rise_layout,
         unlisted=unlisted,
+        may_rest=may_change,
+    )
+
+
+def _no_layouts(offers: int, may_change: bool) -> Layouts:
+    """What there is where no offer is held to what is loaded, as in a program of one period: no group is looked at."""
+    none = np.zeros(0, dtype=np.int64)
+    return Layouts(
+        groups=LoadGroups(none, none, none, none),
+        fixed=none,
+        offer=none,
+        contents=np.zeros((0, 0), dtype=np.int64),
+        turns=np.zeros((0, 3), dtype=np.int64),
+        rise_turn=none,
+        rise_layout=none,
+        unlisted=np.zeros(offers, dtype=np.bool_),
         may_rest=may_change,
     )
 

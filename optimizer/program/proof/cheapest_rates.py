@@ -10,7 +10,7 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.objective import cost_usd_per_hour
-from optimizer.program.formulation.variables import lay_out
+from optimizer.program.formulation.variables import Variables, lay_out
 from optimizer.program.problem.problem import Problem, Streams
 from optimizer.program.problem.quantities import best_rate_per_s
 from optimizer.program.proof.relaxation import Bound, Multipliers, bound_from
@@ -32,13 +32,17 @@ def bound_at_cheapest_rates(problem: Problem) -> Bound:
         np.minimum.at(price, row, usd_per_hour[stream] / (share * classes))
     # a demand that nothing serves rules every plan out elsewhere
     price[~np.isfinite(price)] = 0.0
-    return bound_at_prices(problem, price)
+    return _bound_at(problem, price, columns, cost)
 
 
 def bound_at_prices(problem: Problem, price: Floats) -> Bound:
     """What no plan undercuts where each demand (D,) is worth so many USD/h."""
     columns = lay_out(problem, relaxed=True)
-    cost = cost_usd_per_hour(problem, columns)
+    return _bound_at(problem, price, columns, cost_usd_per_hour(problem, columns))
+
+
+def _bound_at(problem: Problem, price: Floats, columns: Variables, cost: Floats) -> Bound:
+    """The same, of decisions that are numbered already and what each costs."""
     multipliers = Multipliers(
         flow_worth=_worth(problem, problem.streams, price) - cost[columns.flow],
         replica_worth=np.zeros((problem.traffic.periods, len(problem.candidates))),

@@ -54,6 +54,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
+from optimizer.base.once_of import OnceOf
 from optimizer.program.problem.data import Ceiling
 from optimizer.program.problem.indices import grouped
 from optimizer.program.problem.layouts import LoadGroups, binding_offers, load_groups
@@ -77,7 +78,17 @@ MANY_RATES, SAMPLED, RARELY = 200_000, 100, 50
 
 
 def undominated(problem: Problem) -> Flags:
-    """(C,) which candidates of a sorted problem survive both rules."""
+    """(C,) which candidates of a sorted problem survive both rules; worked out once of each problem."""
+    return _UNDOMINATED(problem)
+
+
+def _undominated(problem: Problem) -> Flags:
+    keep = _surviving(problem)
+    keep.setflags(write=False)
+    return keep
+
+
+def _surviving(problem: Problem) -> Flags:
     groups, bound = load_groups(problem), binding_offers(problem)[problem.candidates.offer]
     kind = _replacement_kind(problem)
     offer, fixed = problem.candidates.offer, stands_in_force(problem)
@@ -95,6 +106,9 @@ def undominated(problem: Problem) -> Flags:
     if _only_counts_places(problem):
         keep &= _in_best_regions(problem, OfferRule.of(problem, np.flatnonzero(keep), kind, but=PLACES), fixed)[offer]
     return keep
+
+
+_UNDOMINATED: Final = OnceOf[Problem, Flags](_undominated)
 
 
 def _only_counts_places(problem: Problem) -> bool:

@@ -76,9 +76,9 @@ class SearchState:
     columns and the solver of the last program, and the limit of the clock that ended it, if one did.
 
     Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible. Once no
-    plan costs less than `enough_usd_per_hour` the cheapest of a large week is not asked for any more. Where a plan is
-    wanted `at_any_rate`, a simple one stands in for a search that was cut short. A `proof` that takes longer than the
-    programs of a week is not wanted where a plan is good enough.
+    plan costs less than `enough_usd_per_hour`, or one is found that does, the cheapest of a large week is not asked for
+    any more. Where a plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short. A `proof`
+    that takes longer than the programs of a week is not wanted where a plan is good enough.
     """
 
     clock: Clock
@@ -94,6 +94,12 @@ class SearchState:
     columns_solved: int = 0
     solver: IntegerSolver | None = None
     ended_by: Limit | None = None
+
+    def refuted_by(self, plan: Incumbent | None) -> bool:
+        """Whether a plan costs less than what every plan was to be known to cost."""
+        if plan is None or np.isinf(self.enough_usd_per_hour):
+            return False
+        return plan.usd_per_hour < self.enough_usd_per_hour * (1 - EQUAL_COST)
 
     def best_and_bound(self, incumbent: Incumbent | None, bound_usd_per_hour: float) -> None:
         """Tell whoever watches what the best plan costs and what no plan undercuts."""

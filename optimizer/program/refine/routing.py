@@ -21,6 +21,7 @@ from optimizer.program.formulation.rows import Rows, at_most, numbered, one_row_
 from optimizer.program.formulation.variables import lay_out
 from optimizer.program.problem.indices import positions
 from optimizer.program.problem.problem import Problem, Sorted, compacted
+from optimizer.program.problem.quantities import class_alone
 from optimizer.program.proof.state import MIN_FLOW_SHARE, Incumbent
 from optimizer.program.solver import SolverResult, solve_linear
 
@@ -48,13 +49,25 @@ def balanced_flows(problem: Problem, plan: Incumbent) -> tuple[Routed, ...]:
         SolverFailure: The counts do not carry the demand within `ROUTING_TOLERANCE`.
     """
     routed: list[Routed] = []
+    known = dict[bytes, list[tuple[int, int, float]]]()
     for period in range(problem.traffic.periods):
-        part, router = _router(problem, plan, period)
-        flow_per_s = (router.balanced() * part.problem.streams.reach_per_s).tolist()
-        server = part.candidates[part.problem.streams.server].tolist()
-        sent = zip(server, part.problem.streams.mix.tolist(), flow_per_s, strict=True)
+        # periods that ask for the same, run the same and buy the same are routed once
+        if (sent := known.get(key := _asked(problem, plan, period))) is None:
+            part, router = _router(problem, plan, period)
+            flow_per_s = (router.balanced() * part.problem.streams.reach_per_s).tolist()
+            server = part.candidates[part.problem.streams.server].tolist()
+            sent = known[key] = list(zip(server, part.problem.streams.mix.tolist(), flow_per_s, strict=True))
         routed += [Routed(period, candidate, mix, flow) for candidate, mix, flow in sent]
     return tuple(routed)
+
+
+def _asked(problem: Problem, plan: Incumbent, period: int) -> bytes:
+    """All that the routing of a period looks at, but what is the same in every period."""
+    traffic, sent = problem.traffic, plan.api_flow_per_s[problem.api_streams.period == period]
+    by_period = (traffic.demand_per_s, traffic.share_of_month, traffic.least_replicas, plan.replicas)
+    paid = traffic.paid_share[period] if traffic.paid_share.size else traffic.paid_share
+    placed = plan.placed.during(period).replicas
+    return b"|".join(each.tobytes() for each in (*(table[period] for table in by_period), paid, placed, sent))
 
 
 def carries(problem: Problem, plan: Incumbent, period: int) -> bool:
@@ -64,10 +77,33 @@ def carries(problem: Problem, plan: Incumbent, period: int) -> bool:
     the reach of such a mix, thousands of replicas each, that is capacity which is not there.
     """
     here = replace(problem, traffic=problem.traffic.during(np.array([period])))
+    most = problem.limits.max_utilization * (1 + ROUTING_TOLERANCE)
+    if _shares_nothing(here):
+        return _busiest_class(here, plan) <= most
     try:
-        return _router(here, plan, 0)[1].least_busiest() <= problem.limits.max_utilization * (1 + ROUTING_TOLERANCE)
+        return _router(here, plan, 0)[1].least_busiest() <= most
     except SolverFailure:
         return False
+
+
+def _shares_nothing(problem: Problem) -> bool:
+    """Whether each candidate serves one class, and nothing but its demand says what it is sent."""
+    limits, streams = problem.limits, problem.streams
+    shares = limits.max_spot_share is not None or limits.max_provider_share is not None
+    if shares or limits.spare_replicas or limits.spare_on_other_instances or problem.egress.charged:
+        return False
+    one_each = (np.bincount(streams.server) <= 1).all() and (class_alone(problem)[streams.mix] >= 0).all()
+    return bool(one_each and not len(problem.apis))
+
+
+def _busiest_class(problem: Problem, plan: Incumbent) -> float:
+    """What is used of all that serves the busiest class, where that is all that matters: one period of each."""
+    streams, wanted = problem.streams, problem.traffic.demand_per_s[0]
+    sustained = problem.rate_of_stream_per_s * plan.replicas[0, streams.server]
+    capacity = np.bincount(class_alone(problem)[streams.mix], weights=sustained, minlength=len(wanted))
+    with np.errstate(divide="ignore"):
+        used = wanted[wanted > 0] * (1 - ROUTING_TOLERANCE / 10) / capacity[wanted > 0]
+    return float(used.max(initial=0.0))
 
 
 def egress_of(problem: Problem, routed: tuple[Routed, ...]) -> float:
