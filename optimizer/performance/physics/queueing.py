@@ -28,10 +28,19 @@ _OF_PAUSES: Final = 0.77
 """Fitted, as the next two, as `prompt_wait` says."""
 _ANY_IF_ALIKE: Final = 0.74
 _IF_EVEN: Final = 0.36
+_OF_BURST: Final = 0.35
+_AT_ONCE: Final = 1e-12
+"""Seconds that are none."""
 _OVERLOADED: Final = 0.01
 """Chance, of a server said to take some load, that it does not keep up with it."""
 _FAR: Final = 30.0
 """Standard deviations beyond which a normal tail is no longer a number."""
+_ALIKE: Final = 1e12
+"""Shape above which a gamma number hardly varies."""
+_LEAST_SKEWED: Final = 1e-6
+"""Skewness of a distribution that is as good as normal."""
+_MOST_SKEWED: Final = 3.0
+"""Skewness up to which `skewed_deviation` is near: an exponential number has 2."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,8 @@ def prompt_wait(
     behind = (1 + 2 * alone * together) / (1 + alone * together)
     random = load * (1 + squared_variation) / 2 * behind
     pauses = _OF_PAUSES * step * ((0.5 + alone) / np.maximum(1 - alone, _LEAST_FREE) - 0.5)
-    mean = in_line * (random + np.sqrt(np.sqrt(load)) * (of_arrivals - 1) / 2) / free + pauses
+    bursts = in_line * np.sqrt(np.sqrt(load)) * (of_arrivals - 1) / 2 / free
+    mean = in_line * random / free + bursts + pauses
     even = of_arrivals < 1
     if np.any(even):
         both = of_arrivals + squared_variation
@@ -139,32 +149,47 @@ def prompt_wait(
     exponent = (_ANY_IF_ALIKE + squared_variation) / (1 + squared_variation) / np.maximum(of_arrivals, 1.0)
     busy = np.clip(rate_per_s * (prompt + step), _IDLE, 1.0)
     probability = np.exp(exponent * np.log(busy))
-    return Wait(probability, mean / probability)
+    # those of a burst that are computed with one's own
+    with_own = _OF_BURST * together * np.maximum(bursts, 0.0)
+    longer = np.minimum(probability * (1 + with_own / np.maximum(mean, _AT_ONCE)), 1.0)
+    return Wait(longer, (mean + with_own) / longer)
 
 
 def admission_wait(
-    running: Floats, places: Floats, *, peakedness: Floats, of_arrivals: Floats, spare_per_s: Floats
+    taken: Floats,
+    places: Floats,
+    *,
+    spread: Floats,
+    of_arrivals: Floats,
+    squared_variation: Floats,
+    spare_per_s: Floats,
 ) -> Wait:
-    """Wait for one of `places` where `running` are taken on average, with a variance of `peakedness` times that.
+    """Wait for one of `places` where `taken` are taken on average, with a standard deviation of `spread`.
 
-    P(wait) = 1 / (1 + β Φ(β)/φ(β)) with β = (places − running)/√(running · z), z the peakedness; then (ca² + 1)/2 over
-    what the full replica could serve beyond what it is sent.
+    P(wait) = 1 / (1 + β Φ(β)/φ(β)), with β the deviations of a normal distribution at which as many are below as a
+    gamma distribution with that mean and deviation has below `places`; then (ca² + cs²)/2 over what the full replica
+    could serve beyond what it is sent.
     Source: Halfin and Whitt (1981), many-server limit of Erlang's C formula; Whitt (2004), A diffusion approximation
-    for the G/GI/n/m queue, where z is 1 for Poisson arrivals.
+    for the G/GI/n/m queue, where the variance is the mean for Poisson arrivals; the cube root of a gamma number is
+    nearly normal, Wilson and Hilferty (1931); Kingman (1962), queues in heavy traffic.
 
     Args:
-        running: Places that are taken, (n,).
+        taken: Places that are taken, (n,).
         places: All, (n,).
-        peakedness: Variance over mean of those that are taken, were there no limit, (n,).
+        spread: Standard deviation of those that are taken, were there no limit, (n,).
         of_arrivals: Squared variation of the gaps between requests, (n,).
+        squared_variation: Of what a request takes of the places, how many and for how long, (n,).
         spare_per_s: Requests a second that a full replica serves, less those that it is sent, (n,).
     """
     least = np.finfo(np.float64).eps
-    beta = np.maximum(places - running, least) / np.sqrt(np.maximum(running * peakedness, least))
-    beta = np.minimum(beta, _FAR)
+    taken = np.maximum(taken, least)
+    # nine times the shape
+    shape = np.minimum(9 * (taken / np.maximum(spread, least)) ** 2, _ALIKE)
+    beta = (np.cbrt(places / taken) - 1 + 1 / shape) * np.sqrt(shape)
+    beta = np.clip(beta, least, _FAR)
     density = np.exp(-(beta**2) / 2) / np.sqrt(2 * np.pi)
     probability = density / (density + beta * normal_share(beta))
-    return Wait(probability, (of_arrivals + 1) / 2 / spare_per_s)
+    return Wait(probability, (of_arrivals + squared_variation) / 2 / spare_per_s)
 
 
 def normal_share(deviation: Floats) -> Floats:
@@ -196,3 +221,15 @@ def served_speed(utilization: Floats, deviation: Floats) -> Floats:
 def normal_deviation(name: str) -> float:
     """Standard deviations between the mean and a percentile of a normal distribution; 0 for the mean."""
     return 0.0 if name == "mean" else _NORMAL.inv_cdf(QUANTILES[name])
+
+
+def skewed_deviation(name: str, skewness: Floats) -> Floats:
+    """Standard deviations between the mean and a percentile of a distribution that leans to the right, of any shape.
+
+    Of a gamma distribution of that skewness γ: (2/γ) ((1 + γ z/6 − γ²/36)³ − 1), z those of a normal distribution.
+    Source: Wilson and Hilferty (1931), The distribution of chi-square.
+    """
+    lean = np.clip(skewness, _LEAST_SKEWED, _MOST_SKEWED)
+    root = 1 + lean * (normal_deviation(name) / 6 - lean / 36)
+    deviations: Floats = 2 / lean * (root * root * root - 1)
+    return deviations
