@@ -25,7 +25,7 @@ _LEAST_FREE: Final = 0.01
 _IDLE: Final = 1e-12
 """A load that makes no line."""
 _OF_PAUSES: Final = 0.77
-"""Fitted, as the next two, as `prompt_wait` says."""
+"""Fitted, as the next three, as `prompt_wait` says."""
 _ANY_IF_ALIKE: Final = 0.74
 _IF_EVEN: Final = 0.36
 _OF_BURST: Final = 0.35
@@ -117,12 +117,13 @@ def prompt_wait(
 
     and there is any with the probability (rate · (prompt + step))^((0.74 + cs²) / (1 + cs²) / max(ca², 1)). Where gaps
     vary less than Poisson's, the bracket is ρ (ca² + cs²)/2 · (1 + 2uκ)/(1 + uκ) · exp(−0.36 (1 − ρ)(1 − ca²)² / (ρ
-    (ca² + cs²))), and the last part is multiplied by ca.
+    (ca² + cs²))), and the last part is multiplied by ca. In bursts, several of which fit into a step, one waits for
+    those behind it, too: 0.35 κ of the part with ca² − 1 more, which makes as many more wait and none for longer.
     Source: one prompt a step (κ = 0, step = 0) is Pollaczek's and Khinchine's formula; all that wait (κ = 1) is a queue
     with gated service whose pause is the step, with the mean and variance of its cycles, Takagi (1986), Analysis of
     polling systems; gaps that vary little are Krämer's and Langenbach-Belz's (1976), who have ⅔ for 0.36; in bursts
-    requests come together at low loads, too, which ρ^¼ in the place of Kingman's ρ says. ¼, √,
-    0.36, 0.74 and 0.77 are fitted to simulated replicas (benchmarks/fast_path.py, decisions 0066 and 0070).
+    requests come together at low loads, too, which ρ^¼ in the place of Kingman's ρ says. ¼, √, 0.36, 0.74, 0.77 and
+    0.35 are fitted to simulated replicas (benchmarks/fast_path.py, decisions 0066, 0070, 0123).
 
     Args:
         rate_per_s: Of requests.
@@ -166,12 +167,12 @@ def admission_wait(
 ) -> Wait:
     """Wait for one of `places` where `taken` are taken on average, with a standard deviation of `spread`.
 
-    P(wait) = 1 / (1 + β Φ(β)/φ(β)), with β the deviations of a normal distribution at which as many are below as a
-    gamma distribution with that mean and deviation has below `places`; then (ca² + cs²)/2 over what the full replica
-    could serve beyond what it is sent.
+    P(wait) = 1 / (1 + δ Φ(β)/φ(β)) with δ = (places − taken)/spread, and β the deviations below which a normal number
+    is as often as a gamma number of that mean and deviation is below `places`: δ, were it normal, too. It lasts
+    (ca² + cs²)/2 over what the full replica could serve beyond what it is sent.
     Source: Halfin and Whitt (1981), many-server limit of Erlang's C formula; Whitt (2004), A diffusion approximation
-    for the G/GI/n/m queue, where the variance is the mean for Poisson arrivals; the cube root of a gamma number is
-    nearly normal, Wilson and Hilferty (1931); Kingman (1962), queues in heavy traffic.
+    for the G/GI/n/m queue, where the variance is the mean for Poisson arrivals; Wilson and Hilferty (1931), the cube
+    root of a gamma number is nearly normal; Kingman (1962), On queues in heavy traffic.
 
     Args:
         taken: Places that are taken, (n,).
@@ -182,13 +183,13 @@ def admission_wait(
         spare_per_s: Requests a second that a full replica serves, less those that it is sent, (n,).
     """
     least = np.finfo(np.float64).eps
-    taken = np.maximum(taken, least)
-    # nine times the shape
-    shape = np.minimum(9 * (taken / np.maximum(spread, least)) ** 2, _ALIKE)
-    beta = (np.cbrt(places / taken) - 1 + 1 / shape) * np.sqrt(shape)
-    beta = np.clip(beta, least, _FAR)
+    taken, spread = np.maximum(taken, least), np.maximum(spread, least)
+    # nine times the shape of the gamma distribution
+    shape = np.minimum(9 * (taken / spread) ** 2, _ALIKE)
+    beta = np.clip((np.cbrt(places / taken) - 1 + 1 / shape) * np.sqrt(shape), -_FAR, _FAR)
     density = np.exp(-(beta**2) / 2) / np.sqrt(2 * np.pi)
-    probability = density / (density + beta * normal_share(beta))
+    drift = np.maximum((places - taken) / spread, least)
+    probability = density / (density + drift * normal_share(beta))
     return Wait(probability, (of_arrivals + squared_variation) / 2 / spare_per_s)
 
 

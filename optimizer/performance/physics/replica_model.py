@@ -120,11 +120,6 @@ class ReplicaModel:
         """How requests pass through beside as many sequences as have a place and leave room for prompts."""
         return flow_at(self, self.most_in_line)
 
-    @cached_property
-    def quickest_step(self) -> Floats:
-        """A decode step of one sequence alone, (n,)."""
-        return self.steps.decode(np.ones(self.setup.rows)).total
-
 
 def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
     """Everything about the rows that the load does not change."""

@@ -59,7 +59,9 @@ def _tpot(
     spread = np.sqrt(variance)
     third = _skewness_under_arrivals(replica, load, mean, output) * met_variance * met_spread
     skewness = (third + of_behind * over_tokens * (1 + 2 * behind)) / (variance * spread)
-    least, most = replica.quickest_step[:, None], np.maximum(_most(replica, load, output), mean)
+    # most requests are no faster than at even times
+    least = (load.flow.step.total / (1 - load.busy))[:, None]
+    most = np.maximum(_most(replica, load, output), mean)
 
     def percentile(name: str) -> Floats:
         return np.clip(mean + spread * skewed_deviation(name, skewness), least, most)
