@@ -62,7 +62,7 @@ def _swings(replica: ReplicaModel, flow: Flow, busy: Floats, of_arrivals: Floats
         flow.rate_per_s,
         flow.prefill,
         flow.step.total,
-        steps_a_prompt=1 / np.minimum(prompts_in_a_step(replica, running), 1.0),
+        in_a_step=prompts_in_a_step(replica, running),
         squared_variation=replica.prefill_variation,
         of_arrivals=of_arrivals,
     )
