@@ -63,8 +63,12 @@ def _tpot(
     least = (load.flow.step.total / (1 - load.busy))[:, None]
     most = np.maximum(_most(replica, load, output), mean)
 
+    # what is cut off above `most` is not there to lean on: little of it where that is far, no more than up to it
+    below = spread * (most - mean) / (spread + most - mean)
+
     def percentile(name: str) -> Floats:
-        return np.clip(mean + spread * skewed_deviation(name, skewness), least, most)
+        deviation = (below if name == "p50" else spread) * skewed_deviation(name, skewness)
+        return np.clip(mean + deviation, least, most)
 
     return {name: mean if name == "mean" else percentile(name) for name in statistics}
 
