@@ -9,7 +9,7 @@ from optimizer.performance.physics.prompts_behind import prompts_behind
 from optimizer.performance.physics.replica_model import Flow, ReplicaModel, flow_at
 from optimizer.performance.physics.swings import Swings, count_variation, none_of, swings
 
-_NONE: Final = 1e-12
+NONE: Final = 1e-12
 """Sequences that are none."""
 
 
@@ -42,7 +42,7 @@ def load_at(replica: ReplicaModel, running: Floats, *, steady: bool) -> Load:
     busy, of_arrivals = flow.rate_per_s * flow.prefill, replica.demand.arrivals.of_replica(flow.rate_per_s)
     swing = none_of(running) if steady else _swings(replica, flow, busy, of_arrivals, running)
     step = flow.step.total + swing.slower_s * swing.more
-    for_each = flow.step.total / (1 - busy) / (running + _NONE)
+    for_each = flow.step.total / (1 - busy) / (running + NONE)
     return Load(flow, busy, of_arrivals, running + swing.more, step, swing, for_each)
 
 

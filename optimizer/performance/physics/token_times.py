@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.performance.physics.load import Load
+from optimizer.performance.physics.load import NONE, Load
 from optimizer.performance.physics.queueing import skewed_deviation
 from optimizer.performance.physics.replica_model import ReplicaModel
 
-_NONE: Final = 1e-18
-"""Requests, sequences or square seconds that are none."""
+_ALIKE: Final = 1e-18
+"""Square seconds, a variance that is none."""
 _TOGETHER: Final = np.sqrt(1.5)
 """Twice the correlation of one's own arrivals with the sequences that one meets, see `_spread_under_arrivals`."""
 
@@ -46,7 +46,7 @@ def _tpot(
     for_each, met, more, behind, busy = (
         each[:, None] for each in (load.for_each_s, load.met, load.swing.for_each, load.swing.behind, load.busy)
     )
-    middle = for_each * (met - more * behind + _NONE)
+    middle = for_each * (met - more * behind + NONE)
     behind = np.maximum(behind + busy * (of_mean - 1), 0.0)
     over_tokens = for_each * more * replica.demand.mean_output[:, None] / output
     mean = middle + over_tokens * behind
@@ -55,7 +55,7 @@ def _tpot(
     met_spread = _spread_under_arrivals(replica, load, mean, output)
     # variance and third cumulant of both parts add up; the second is a geometric count
     met_variance, of_behind = met_spread * met_spread, over_tokens * over_tokens * behind * (1 + behind)
-    variance = np.maximum(met_variance + of_behind, _NONE)
+    variance = np.maximum(met_variance + of_behind, _ALIKE)
     spread = np.sqrt(variance)
     third = _skewness_under_arrivals(replica, load, mean, output) * met_variance * met_spread
     skewness = (third + of_behind * over_tokens * (1 + 2 * behind)) / (variance * spread)
@@ -112,7 +112,7 @@ def _skewness_under_arrivals(replica: ReplicaModel, load: Load, tpot: Floats, ou
     """
     met = load.flow.rate_per_s[:, None] * output * tpot
     uneven, busy = (load.of_arrivals + replica.prefill_variation)[:, None], load.busy[:, None]
-    skewness: Floats = (1 + 2 * busy) / (1 - busy) * np.sqrt(uneven / np.maximum(met, _NONE))
+    skewness: Floats = (1 + 2 * busy) / (1 - busy) * np.sqrt(uneven / np.maximum(met, NONE))
     return skewness
 
 
