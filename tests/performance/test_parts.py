@@ -215,7 +215,14 @@ def test_waiting_for_a_place_approximates_erlang_c() -> None:
     places, load = 50, 45.0
     blocked = _erlang_c(places, load)
     one, spare = np.ones(1), np.array([places - load])
-    wait = admission_wait(np.array([load]), places * one, peakedness=one, of_arrivals=one, spare_per_s=spare)
+    wait = admission_wait(
+        np.array([load]),
+        places * one,
+        spread=np.sqrt(load) * one,
+        of_arrivals=one,
+        squared_variation=one,
+        spare_per_s=spare,
+    )
     assert wait.probability[0] == pytest.approx(blocked, rel=0.1)
     assert wait.mean[0] == pytest.approx(blocked / (places - load), rel=0.1)
 

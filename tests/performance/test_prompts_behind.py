@@ -102,7 +102,7 @@ def test_nothing_stands_behind_where_requests_come_evenly_or_hardly_at_all() -> 
             rate_per_s * one,
             0.2 * one,
             0.02 * one,
-            steps_a_prompt=one,
+            in_a_step=one,
             squared_variation=0 * one,
             of_arrivals=cv2 * one,
         )

@@ -326,7 +326,7 @@ def without_a_reserve(name: str, requests_per_second: float, catalogs: Catalogs)
 
 def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
     """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
-    found = without_a_reserve("chat-70b", 4.28, catalogs)
+    found = without_a_reserve("chat-70b", 4.2, catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     lowered = [{each.gpu for each in item.lowered} for item in found.simulation.rounds]
@@ -341,11 +341,11 @@ def test_in_the_last_rounds_all_others_are_counted_on_for_less(
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(until_it_holds, "ROUNDS_ALONE", 1)
-    found = without_a_reserve("chat-70b", 4.28, catalogs)
+    found = without_a_reserve("chat-70b", 4.2, catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     first, second = found.simulation.rounds
-    (most,) = (each.counted_share for each in first.lowered)
+    most = max(each.counted_share for each in (*first.lowered, *second.lowered))
     assert (first.others_counted_share, second.others_counted_share) == ({}, {"assistant": most})
     assert found.bought.monthly_cost_usd == Decimal("5037.00")
 

@@ -13,16 +13,12 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.largest import largest
 from optimizer.performance.candidates.predict import max_others
+from optimizer.performance.physics.load import prompts_in_a_step
 from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, prompt_wait, served_speed
 from optimizer.performance.physics.replica_model import ReplicaModel, prefill_per_prompt, rate_at
-from optimizer.performance.physics.steady_state import (
-    admission_steps,
-    at_concurrency,
-    longest_step,
-    prompts_in_a_step,
-    spread_of_tpot,
-)
+from optimizer.performance.physics.steady_state import admission_steps, at_concurrency
 from optimizer.performance.physics.step import launched_seconds, prefill_seconds
+from optimizer.performance.physics.token_times import longest_step, spread_of_tpot
 
 _ROUNDS = 8
 """Rounds of the fixed point between running sequences and TPOT; it contracts by the share of time spent in prefill."""

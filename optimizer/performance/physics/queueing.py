@@ -25,13 +25,22 @@ _LEAST_FREE: Final = 0.01
 _IDLE: Final = 1e-12
 """A load that makes no line."""
 _OF_PAUSES: Final = 0.77
-"""Fitted, as the next two, as `prompt_wait` says."""
+"""Fitted, as the next three, as `prompt_wait` says."""
 _ANY_IF_ALIKE: Final = 0.74
 _IF_EVEN: Final = 0.36
+_OF_BURST: Final = 0.35
+_AT_ONCE: Final = 1e-12
+"""Seconds that are none."""
 _OVERLOADED: Final = 0.01
 """Chance, of a server said to take some load, that it does not keep up with it."""
 _FAR: Final = 30.0
 """Standard deviations beyond which a normal tail is no longer a number."""
+_ALIKE: Final = 1e12
+"""Shape above which a gamma number hardly varies."""
+_LEAST_SKEWED: Final = 1e-6
+"""Skewness of a distribution that is as good as normal."""
+_MOST_SKEWED: Final = 3.0
+"""Skewness up to which `skewed_deviation` is near: an exponential number has 2."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +117,13 @@ def prompt_wait(
 
     and there is any with the probability (rate · (prompt + step))^((0.74 + cs²) / (1 + cs²) / max(ca², 1)). Where gaps
     vary less than Poisson's, the bracket is ρ (ca² + cs²)/2 · (1 + 2uκ)/(1 + uκ) · exp(−0.36 (1 − ρ)(1 − ca²)² / (ρ
-    (ca² + cs²))), and the last part is multiplied by ca.
+    (ca² + cs²))), and the last part is multiplied by ca. In bursts, several of which fit into a step, one waits for
+    those behind it, too: 0.35 κ of the part with ca² − 1 more, which makes as many more wait and none for longer.
     Source: one prompt a step (κ = 0, step = 0) is Pollaczek's and Khinchine's formula; all that wait (κ = 1) is a queue
     with gated service whose pause is the step, with the mean and variance of its cycles, Takagi (1986), Analysis of
     polling systems; gaps that vary little are Krämer's and Langenbach-Belz's (1976), who have ⅔ for 0.36; in bursts
-    requests come together at low loads, too, which ρ^¼ in the place of Kingman's ρ says. ¼, √,
-    0.36, 0.74 and 0.77 are fitted to simulated replicas (benchmarks/fast_path.py, decisions 0066 and 0070).
+    requests come together at low loads, too, which ρ^¼ in the place of Kingman's ρ says. ¼, √, 0.36, 0.74, 0.77 and
+    0.35 are fitted to simulated replicas (benchmarks/fast_path.py, decisions 0066, 0070, 0123).
 
     Args:
         rate_per_s: Of requests.
@@ -129,7 +139,8 @@ def prompt_wait(
     behind = (1 + 2 * alone * together) / (1 + alone * together)
     random = load * (1 + squared_variation) / 2 * behind
     pauses = _OF_PAUSES * step * ((0.5 + alone) / np.maximum(1 - alone, _LEAST_FREE) - 0.5)
-    mean = in_line * (random + np.sqrt(np.sqrt(load)) * (of_arrivals - 1) / 2) / free + pauses
+    bursts = in_line * np.sqrt(np.sqrt(load)) * (of_arrivals - 1) / 2 / free
+    mean = in_line * random / free + bursts + pauses
     even = of_arrivals < 1
     if np.any(even):
         both = of_arrivals + squared_variation
@@ -139,32 +150,47 @@ def prompt_wait(
     exponent = (_ANY_IF_ALIKE + squared_variation) / (1 + squared_variation) / np.maximum(of_arrivals, 1.0)
     busy = np.clip(rate_per_s * (prompt + step), _IDLE, 1.0)
     probability = np.exp(exponent * np.log(busy))
-    return Wait(probability, mean / probability)
+    # those of a burst that are computed with one's own
+    with_own = _OF_BURST * together * np.maximum(bursts, 0.0)
+    longer = np.minimum(probability * (1 + with_own / np.maximum(mean, _AT_ONCE)), 1.0)
+    return Wait(longer, (mean + with_own) / longer)
 
 
 def admission_wait(
-    running: Floats, places: Floats, *, peakedness: Floats, of_arrivals: Floats, spare_per_s: Floats
+    taken: Floats,
+    places: Floats,
+    *,
+    spread: Floats,
+    of_arrivals: Floats,
+    squared_variation: Floats,
+    spare_per_s: Floats,
 ) -> Wait:
-    """Wait for one of `places` where `running` are taken on average, with a variance of `peakedness` times that.
+    """Wait for one of `places` where `taken` are taken on average, with a standard deviation of `spread`.
 
-    P(wait) = 1 / (1 + β Φ(β)/φ(β)) with β = (places − running)/√(running · z), z the peakedness; then (ca² + 1)/2 over
-    what the full replica could serve beyond what it is sent.
+    P(wait) = 1 / (1 + δ Φ(β)/φ(β)) with δ = (places − taken)/spread, and β the deviations below which a normal number
+    is as often as a gamma number of that mean and deviation is below `places`: δ, were it normal, too. It lasts
+    (ca² + cs²)/2 over what the full replica could serve beyond what it is sent.
     Source: Halfin and Whitt (1981), many-server limit of Erlang's C formula; Whitt (2004), A diffusion approximation
-    for the G/GI/n/m queue, where z is 1 for Poisson arrivals.
+    for the G/GI/n/m queue, where the variance is the mean for Poisson arrivals; Wilson and Hilferty (1931), the cube
+    root of a gamma number is nearly normal; Kingman (1962), On queues in heavy traffic.
 
     Args:
-        running: Places that are taken, (n,).
+        taken: Places that are taken, (n,).
         places: All, (n,).
-        peakedness: Variance over mean of those that are taken, were there no limit, (n,).
+        spread: Standard deviation of those that are taken, were there no limit, (n,).
         of_arrivals: Squared variation of the gaps between requests, (n,).
+        squared_variation: Of what a request takes of the places, how many and for how long, (n,).
         spare_per_s: Requests a second that a full replica serves, less those that it is sent, (n,).
     """
     least = np.finfo(np.float64).eps
-    beta = np.maximum(places - running, least) / np.sqrt(np.maximum(running * peakedness, least))
-    beta = np.minimum(beta, _FAR)
+    taken, spread = np.maximum(taken, least), np.maximum(spread, least)
+    # nine times the shape of the gamma distribution
+    shape = np.minimum(9 * (taken / spread) ** 2, _ALIKE)
+    beta = np.clip((np.cbrt(places / taken) - 1 + 1 / shape) * np.sqrt(shape), -_FAR, _FAR)
     density = np.exp(-(beta**2) / 2) / np.sqrt(2 * np.pi)
-    probability = density / (density + beta * normal_share(beta))
-    return Wait(probability, (of_arrivals + 1) / 2 / spare_per_s)
+    drift = np.maximum((places - taken) / spread, least)
+    probability = density / (density + drift * normal_share(beta))
+    return Wait(probability, (of_arrivals + squared_variation) / 2 / spare_per_s)
 
 
 def normal_share(deviation: Floats) -> Floats:
@@ -196,3 +222,15 @@ def served_speed(utilization: Floats, deviation: Floats) -> Floats:
 def normal_deviation(name: str) -> float:
     """Standard deviations between the mean and a percentile of a normal distribution; 0 for the mean."""
     return 0.0 if name == "mean" else _NORMAL.inv_cdf(QUANTILES[name])
+
+
+def skewed_deviation(name: str, skewness: Floats) -> Floats:
+    """Standard deviations between the mean and a percentile of a distribution that leans to the right, of any shape.
+
+    Of a gamma distribution of that skewness γ: (2/γ) ((1 + γ z/6 − γ²/36)³ − 1), z those of a normal distribution.
+    Source: Wilson and Hilferty (1931), The distribution of chi-square.
+    """
+    lean = np.clip(skewness, _LEAST_SKEWED, _MOST_SKEWED)
+    root = 1 + lean * (normal_deviation(name) / 6 - lean / 36)
+    deviations: Floats = 2 / lean * (root * root * root - 1)
+    return deviations

@@ -59,6 +59,7 @@ class ReplicaModel:
         places: Sequences that fit at once, (n,); below 1 means that not even one does.
         sequence_bytes: Cache bytes per GPU of a running sequence, (n,).
         sequence_variation: Squared coefficient of variation of these, (n,); 0 where requests are alike.
+        work_variation: That of what a request takes of the cache, its bytes for all of its tokens, (n,).
     """
 
     setup: Setup
@@ -73,6 +74,7 @@ class ReplicaModel:
     places: Floats
     sequence_bytes: Floats
     sequence_variation: Floats
+    work_variation: Floats
 
     @property
     def most_beside_prompts(self) -> Floats:
@@ -110,8 +112,13 @@ class ReplicaModel:
     @cached_property
     def served_when_full(self) -> Floats:
         """Requests per second while as many run as that, one's own among them, (n,)."""
-        flow, most = flow_at(self, self.most_in_line), 1 + self.most_in_line
+        flow, most = self.when_full, 1 + self.most_in_line
         return most / (self.demand.mean_output * flow.step.total + most * flow.prefill)
+
+    @cached_property
+    def when_full(self) -> "Flow":
+        """How requests pass through beside as many sequences as have a place and leave room for prompts."""
+        return flow_at(self, self.most_in_line)
 
 
 def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
@@ -128,6 +135,8 @@ def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
     bytes_of_kind = kv_bytes_per_sequence(setup, length)
     sequence_bytes: Floats = np.sum(demand.in_flight * bytes_of_kind, axis=1)
     uneven = np.sum(demand.in_flight * (bytes_of_kind / sequence_bytes[:, None] - 1) ** 2, axis=1)
+    held = demand.output_tokens * bytes_of_kind
+    mean_held = demand.mean(held)
     places = np.maximum(memory.kv_capacity, 0.0) / sequence_bytes * cache_copies(setup)
     half_grown = demand.length(np.full(setup.rows, 0.5))
     return ReplicaModel(
@@ -143,6 +152,7 @@ def replica_model(setup: Setup, demand: TokenMix) -> ReplicaModel:
         places=np.minimum(places, setup.layout.max_num_seqs * cache_copies(setup)),
         sequence_bytes=sequence_bytes,
         sequence_variation=uneven,
+        work_variation=demand.mean((held / mean_held[:, None] - 1) ** 2),
     )
 
 

@@ -11,23 +11,21 @@ tpot is longer by as much.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.line import Line
-from optimizer.performance.physics.prompts_behind import prompts_behind
-from optimizer.performance.physics.queueing import STATISTICS, admission_wait, normal_deviation, prompt_wait
-from optimizer.performance.physics.replica_model import Flow, LongPrompts, ReplicaModel, flow_at
+from optimizer.performance.physics.load import Load, load_at, prompts_in_a_step
+from optimizer.performance.physics.queueing import STATISTICS, admission_wait, prompt_wait
+from optimizer.performance.physics.replica_model import LongPrompts, ReplicaModel
 from optimizer.performance.physics.request_times import RequestTimes
-from optimizer.performance.physics.swings import Swings, none_of, swings
+from optimizer.performance.physics.token_times import tpot_of_mean, tpot_of_slowest
 
 _FILLED: Final = 0.6
 """Of the room that a prompt of several steps leaves in its last one, what others take that came meanwhile; fitted, as
 `prompt_wait` says."""
-_NONE: Final = 1e-12
-"""Sequences that are none."""
 _LEAST_SPARE: Final = 0.01
 """Of what a full replica serves, what it has to spare at least, so that a line at its capacity has a length."""
 
@@ -74,84 +72,9 @@ class OperatingPoint:
         return self.requests.e2e_s
 
 
-class _Load(NamedTuple):
-    """What runs at a rate, and how fast, (n,).
-
-    Attributes:
-        flow: With as many sequences as run at even times.
-        met: Sequences that run on average.
-        step: Seconds of a decode step beside so many.
-        swing: How far their number swings.
-        for_each_s: Time per output token for each sequence that runs on average: by Little's law, those that stay
-            longer are as many more.
-    """
-
-    flow: Flow
-    met: Floats
-    step: Floats
-    swing: Swings
-    for_each_s: Floats
-
-
-def _load(replica: ReplicaModel, running: Floats, *, steady: bool) -> _Load:
-    """The load of `at_concurrency`."""
-    flow = flow_at(replica, running)
-    swing = none_of(running) if steady else _swings(replica, flow, running)
-    step = flow.step.total + swing.slower_s * swing.more
-    for_each = flow.step.total / (1 - flow.rate_per_s * flow.prefill) / (running + _NONE)
-    return _Load(flow, running + swing.more, step, swing, for_each)
-
-
-def _tpot_of_slowest(replica: ReplicaModel, load: _Load, statistics: Collection[str]) -> dict[str, Floats]:
-    """Time per output token by statistic, of the class that has most, (n,)."""
-    of_class = _tpot(replica, load, statistics, replica.demand.typical_output, replica.prefill_of_class)
-    return {name: np.max(seconds, axis=1) for name, seconds in of_class.items()}
-
-
-def _tpot_of_mean(replica: ReplicaModel, load: _Load, statistics: Collection[str]) -> dict[str, Floats]:
-    """The same of the mean request, (n,)."""
-    output = replica.demand.mean_output[:, None]
-    return {name: each[:, 0] for name, each in _tpot(replica, load, statistics, output, np.ones_like(output)).items()}
-
-
-def _tpot(
-    replica: ReplicaModel, load: _Load, statistics: Collection[str], output: Floats, of_mean: Floats
-) -> dict[str, Floats]:
-    """Time per output token by statistic, (n, K).
-
-    Whose prompt is longer has more prompts behind it, and whose answer is shorter has fewer tokens to spread them over.
-
-    Args:
-        replica: Whose requests they are.
-        load: Of it.
-        statistics: Those wanted.
-        output: Tokens of an answer, (n, K).
-        of_mean: What a prompt takes of what the mean one does, (n, K).
-    """
-    flow, swing = load.flow, load.swing
-    # (n,) -> (n, 1)
-    for_each, met, more = (each[:, None] for each in (load.for_each_s, load.met, swing.for_each))
-    behind, busy = swing.behind[:, None], (flow.rate_per_s * flow.prefill)[:, None]
-    middle = for_each * (met - more * behind + _NONE)
-    behind = np.maximum(behind + busy * (of_mean - 1), 0.0)
-    over_tokens = for_each * more * replica.demand.mean_output[:, None] / output
-    tpot = {"mean": middle + over_tokens * behind}
-    if set(statistics) - {"mean"}:
-        slower = _slower_among_more(load.met, swing)[:, None]
-        spread = _spread_under_arrivals(replica, flow, slower, tpot["mean"], output)
-        spread = np.hypot(spread, over_tokens * np.sqrt(behind * (1 + behind)))
-        longest = np.maximum(longest_step(replica, load.step, flow.prefill)[:, None], tpot["mean"])
-        for name in statistics:
-            deviations = normal_deviation(name)
-            # few requests have many prompts behind them, most hardly any
-            around = middle if name == "p50" else tpot["mean"]
-            tpot[name] = np.minimum(around + deviations * spread, longest + deviations * slower)
-    return {name: tpot[name] for name in statistics}
-
-
 def tpot_at(replica: ReplicaModel, running: Floats, statistics: Collection[str]) -> Mapping[str, Floats]:
     """Time per output token of `at_concurrency` alone, by statistic, of the class that has most, (n,)."""
-    return _tpot_of_slowest(replica, _load(replica, running, steady=False), statistics)
+    return tpot_of_slowest(replica, load_at(replica, running, steady=False), statistics)
 
 
 def at_concurrency(
@@ -163,9 +86,9 @@ def at_concurrency(
     Requests that come by themselves make their number swing, so that more run on average and all wait longer; `steady`
     is that as many run all the time.
     """
-    load, kv_capacity = _load(replica, running, steady=steady), replica.memory.kv_capacity
-    tpot = _tpot_of_slowest(replica, load, statistics)
-    of_mean = _tpot_of_mean(replica, load, statistics) if replica.demand.unlike else tpot
+    load, kv_capacity = load_at(replica, running, steady=steady), replica.memory.kv_capacity
+    tpot = tpot_of_slowest(replica, load, statistics)
+    of_mean = tpot_of_mean(replica, load, statistics) if replica.demand.unlike else tpot
     start = replica.first_token + waited_seconds(replica, running, load.step)[:, None]
     if replica.long_prompts is not None:
         start += _own_steps(replica.long_prompts, load, running)
@@ -182,62 +105,36 @@ def at_concurrency(
     )
 
 
-def _swings(replica: ReplicaModel, flow: Flow, running: Floats) -> Swings:
-    """How far the number of sequences swings; a step's slope is that to one standard deviation of Poisson's more."""
-    further, of_arrivals = np.sqrt(1 + running), replica.demand.arrivals.of_replica(flow.rate_per_s)
-    behind = prompts_behind(
-        flow.rate_per_s,
-        flow.prefill,
-        flow.step.total,
-        steps_a_prompt=1 / np.minimum(prompts_in_a_step(replica, running), 1.0),
-        squared_variation=replica.prefill_variation,
-        of_arrivals=of_arrivals,
-    )
-    return swings(
-        flow.rate_per_s,
-        flow.prefill,
-        output=replica.demand.mean_output,
-        slower_s=(replica.steps.decode(1 + running + further).total - flow.step.total) / further,
-        squared_variation=replica.prefill_variation,
-        of_arrivals=of_arrivals,
-        behind=behind,
-    )
-
-
-def _line(replica: ReplicaModel, load: _Load) -> Line:
+def _line(replica: ReplicaModel, load: Load) -> Line:
     """Waiting for the prefills ahead, and for a place.
 
-    Sequences that differ in size fill the cache as unevenly as their number swings: the variance of a random sum.
+    Sequences that differ in size fill the cache as unevenly as their number swings: the variance of a random sum. A
+    prompt has its place while it waits to be computed, too: as many, a geometric count, as come in that time, which are
+    most when those that run are. So the standard deviations of both add up.
     """
     rate, most = load.flow.rate_per_s, replica.served_when_full
-    of_arrivals = replica.demand.arrivals.of_replica(rate)
-    place = admission_wait(
-        load.met,
-        replica.places,
-        peakedness=load.swing.peakedness + replica.sequence_variation,
-        of_arrivals=of_arrivals,
-        spare_per_s=np.maximum(most - rate, _LEAST_SPARE * most),
-    )
     prompts = prompt_wait(
         rate,
         load.flow.prefill,
         load.step * replica.setup.layout.accepted_tokens,
         in_a_step=prompts_in_a_step(replica, load.met),
         squared_variation=replica.prefill_variation,
-        of_arrivals=of_arrivals,
+        of_arrivals=load.of_arrivals,
+    )
+    read = rate * (load.flow.prefill + prompts.mean)
+    spread = np.sqrt(load.met * (load.swing.peakedness + replica.sequence_variation)) + np.sqrt(read * (1 + read))
+    place = admission_wait(
+        load.met + read,
+        replica.places,
+        spread=spread,
+        of_arrivals=load.of_arrivals,
+        squared_variation=replica.work_variation,
+        spare_per_s=np.maximum(most - rate, _LEAST_SPARE * most),
     )
     return Line(prompts, place)
 
 
-def prompts_in_a_step(replica: ReplicaModel, running: Floats) -> Floats:
-    """Prompts of mean length that fit into a step beside so many sequences, (n,), below 1 where they come in chunks."""
-    layout = replica.setup.layout
-    room = layout.max_batched_tokens - running * (1 + layout.draft_tokens)
-    fitting: Floats = np.maximum(room, 1.0) / replica.demand.mean_new
-    return fitting
-
-
-def _own_steps(prompts: LongPrompts, load: _Load, running: Floats) -> Floats:
+def _own_steps(prompts: LongPrompts, load: Load, running: Floats) -> Floats:
     """What a prompt of each kind takes longer that fills several steps, (n, P).
 
     A decode step beside each but one, where any run, and of the room that is left in the last what prompts take that
@@ -265,49 +162,3 @@ def admission_steps(replica: ReplicaModel) -> Floats:
     Half of the interval where it looks every so many steps, all of it where the first prompt that waits begins it.
     """
     return replica.setup.constants["admission_wait_share"] * replica.setup.layout.admission_interval
-
-
-def _slower_among_more(met: Floats, swing: Swings) -> Floats:
-    """Standard deviation of a request's mean step, (n,): it runs beside more sequences, or fewer.
-
-    Of b sequences with lives of one length z·b is the variance at any time and 2/3 of it that of the mean over a life,
-    z the peakedness.
-    Source: infinitely many servers, Eick, Massey and Whitt (1993), Management Science 39(2).
-    """
-    slower: Floats = swing.slower_s * np.sqrt(2 / 3 * swing.peakedness * met)
-    return slower
-
-
-def _spread_under_arrivals(replica: ReplicaModel, flow: Flow, slower: Floats, tpot: Floats, output: Floats) -> Floats:
-    """Standard deviation of the TPOT of answers of so many tokens where requests arrive by themselves, (n, K).
-
-    More arrivals are more prefills to wait for and more sequences beside one's own, so the two deviations are added.
-    Who waits for a prefill stays longer and meets more of them: σ / (1 − load).
-    Source: variance of a delay busy period, Conway, Maxwell and Miller (1967), Theory of Scheduling.
-    """
-    prefills = spread_of_tpot(replica, flow.rate_per_s, flow.prefill, tpot, output)
-    return (prefills + slower) / (1 - flow.rate_per_s * flow.prefill)[:, None]
-
-
-def longest_step(replica: ReplicaModel, step: Floats, prefill: Floats) -> Floats:
-    """A decode step that takes as many tokens of prompts as it may, (n,): no token comes later than one after another.
-
-    Args:
-        replica: Whose steps they are.
-        step: Seconds of one without prompts.
-        prefill: Seconds by which a prompt lengthens those that it is computed in.
-    """
-    longest: Floats = step + prefill * replica.setup.layout.max_batched_tokens / replica.demand.mean_new
-    return longest
-
-
-def spread_of_tpot(replica: ReplicaModel, rate_per_s: Floats, prefill: Floats, tpot: Floats, output: Floats) -> Floats:
-    """Standard deviation of the TPOT of answers of so many tokens, (n, K), where its mean is `tpot`, (n, K).
-
-    How many prefills one met is a count that varies with arrivals.
-
-    σ = P √(rate · life · (ca² + cs²)) / output, with life = output · tpot. Poisson counts have ca² = 1.
-    Source: variance of a random sum; over a life of many gaps that of a renewal count, Cox (1962).
-    """
-    uneven = replica.demand.arrivals.of_replica(rate_per_s) + replica.prefill_variation
-    return (prefill * np.sqrt(rate_per_s * uneven))[:, None] * np.sqrt(tpot / output)

@@ -62,6 +62,16 @@ class TokenMix(RowArrays):
         of something that each takes once."""
         return 1 / self.by_class(1 / self.output_tokens)
 
+    @cached_property
+    def at_once(self) -> Floats:
+        """Mean of the shorter of two answers over the mean answer, (n,): 1 where all are alike."""
+        order = np.argsort(self.output_tokens, axis=1, kind="stable")
+        output, share = (np.take_along_axis(each, order, axis=1) for each in (self.output_tokens, self.share))
+        # share of the answers that are at least as long as each
+        longer = np.cumsum(share[:, ::-1], axis=1)[:, ::-1]
+        shorter: Floats = np.sum(longer**2 * np.diff(output, axis=1, prepend=0.0), axis=1)
+        return shorter / self.mean_output
+
     @property
     def in_flight(self) -> Floats:
         """Share of each kind among running sequences, (n, P): those with long outputs stay longer."""
