@@ -44,7 +44,7 @@ SIFTED_STREAMS = 300
 MANY_STREAMS = 3_000
 """Flows of undominated candidates beyond which the bound by patterns is sharper and sooner than the relaxation's."""
 
-MANY_STREAMS_WITH_STARTS = 400
+MANY_STREAMS_WITH_STARTS = 150
 """The same where starts are paid for, which the small search's relaxation leaves out."""
 
 MOST_RELAXED_STREAMS = 20_000

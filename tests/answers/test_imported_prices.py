@@ -140,6 +140,8 @@ def test_every_alias_leads_to_a_gpu_or_a_provider_of_the_catalog(catalogs: Catal
             assert alias.id in names.provider_kinds
         elif alias.subject == "company":
             assert alias.id in names.provider_kinds
+        elif alias.subject == "country":
+            assert alias.id in {code for region in catalogs.terms.regions.values() for code in region.names}
         else:
             hosts = {row.provider for row in catalogs.serverless}
             assert (alias.id in hosts) if alias.subject == "host" else not alias.id

@@ -28,7 +28,7 @@ from optimizer.report.compare.compare import MOST_SHOWN
 from optimizer.report.schemas import SCHEMAS
 
 HEAVY = {"numpy", "pandas", "ortools", "scipy", "matplotlib"}
-MAX_OF_OURS, READING_CATALOGS = 51, 7
+MAX_OF_OURS, READING_CATALOGS = 51, 8
 """Modules of this package that a command may load before it answers that it can't; those more that tell which names of
 a wrong scenario nobody knows either."""
 

@@ -272,7 +272,7 @@ def beside_others(options: WorkloadOptions, known: PoolOptions) -> PoolOptions:
     others = [k for k in served if k not in known.pool.classes]
     others.sort(key=lambda k: (-np.count_nonzero(served[k]), k))
     beside, rate = known.beside_per_s.copy(), known.rate_per_s
-    for serves in sorted(product((False, True), repeat=len(others)))[1:]:
+    for serves in list(product((False, True), repeat=len(others)))[1:]:
         asked = [k for k, whether in zip(others, serves, strict=True) if whether]
         alike = [served[k] == whether for k, whether in zip(others, serves, strict=True)]
         rows = np.flatnonzero(np.logical_and.reduce([rate > 0, *alike]))

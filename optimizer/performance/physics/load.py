@@ -13,7 +13,7 @@ NONE: Final = 1e-12
 """Sequences that are none."""
 
 
-class Load(NamedTuple):
+class ReplicaAtLoad(NamedTuple):
     """What runs at a rate, and how fast, (n,).
 
     Attributes:
@@ -36,14 +36,14 @@ class Load(NamedTuple):
     for_each_s: Floats
 
 
-def load_at(replica: ReplicaModel, running: Floats, *, steady: bool) -> Load:
+def load_at(replica: ReplicaModel, running: Floats, *, steady: bool) -> ReplicaAtLoad:
     """The load at the rate at which `running` (n,) sequences run at even times; `steady` is that as many run always."""
     flow = flow_at(replica, running)
     busy, of_arrivals = flow.rate_per_s * flow.prefill, replica.demand.arrivals.of_replica(flow.rate_per_s)
     swing = none_of(running) if steady else _swings(replica, flow, busy, of_arrivals, running)
     step = flow.step.total + swing.slower_s * swing.more
     for_each = flow.step.total / (1 - busy) / (running + NONE)
-    return Load(flow, busy, of_arrivals, running + swing.more, step, swing, for_each)
+    return ReplicaAtLoad(flow, busy, of_arrivals, running + swing.more, step, swing, for_each)
 
 
 def _swings(replica: ReplicaModel, flow: Flow, busy: Floats, of_arrivals: Floats, running: Floats) -> Swings:

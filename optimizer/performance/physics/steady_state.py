@@ -17,7 +17,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.physics.line import Line
-from optimizer.performance.physics.load import Load, load_at, prompts_in_a_step
+from optimizer.performance.physics.load import ReplicaAtLoad, load_at, prompts_in_a_step
 from optimizer.performance.physics.queueing import STATISTICS, admission_wait, prompt_wait
 from optimizer.performance.physics.replica_model import LongPrompts, ReplicaModel
 from optimizer.performance.physics.request_times import RequestTimes
@@ -105,7 +105,7 @@ def at_concurrency(
     )
 
 
-def _line(replica: ReplicaModel, load: Load) -> Line:
+def _line(replica: ReplicaModel, load: ReplicaAtLoad) -> Line:
     """Waiting for the prefills ahead, and for a place.
 
     Sequences that differ in size fill the cache as unevenly as their number swings: the variance of a random sum. A
@@ -134,7 +134,7 @@ def _line(replica: ReplicaModel, load: Load) -> Line:
     return Line(prompts, place)
 
 
-def _own_steps(prompts: LongPrompts, load: Load, running: Floats) -> Floats:
+def _own_steps(prompts: LongPrompts, load: ReplicaAtLoad, running: Floats) -> Floats:
     """What a prompt of each kind takes longer that fills several steps, (n, P).
 
     A decode step beside each but one, where any run, and of the room that is left in the last what prompts take that

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.performance.physics.load import NONE, Load
+from optimizer.performance.physics.load import NONE, ReplicaAtLoad
 from optimizer.performance.physics.queueing import skewed_deviation
 from optimizer.performance.physics.replica_model import ReplicaModel
 
@@ -16,20 +16,20 @@ _TOGETHER: Final = np.sqrt(1.5)
 """Twice the correlation of one's own arrivals with the sequences that one meets, see `_spread_under_arrivals`."""
 
 
-def tpot_of_slowest(replica: ReplicaModel, load: Load, statistics: Collection[str]) -> dict[str, Floats]:
+def tpot_of_slowest(replica: ReplicaModel, load: ReplicaAtLoad, statistics: Collection[str]) -> dict[str, Floats]:
     """Time per output token by statistic, of the class that has most, (n,)."""
     of_class = _tpot(replica, load, statistics, replica.demand.typical_output, replica.prefill_of_class)
     return {name: np.max(seconds, axis=1) for name, seconds in of_class.items()}
 
 
-def tpot_of_mean(replica: ReplicaModel, load: Load, statistics: Collection[str]) -> dict[str, Floats]:
+def tpot_of_mean(replica: ReplicaModel, load: ReplicaAtLoad, statistics: Collection[str]) -> dict[str, Floats]:
     """The same of the mean request, (n,)."""
     output = replica.demand.mean_output[:, None]
     return {name: each[:, 0] for name, each in _tpot(replica, load, statistics, output, np.ones_like(output)).items()}
 
 
 def _tpot(
-    replica: ReplicaModel, load: Load, statistics: Collection[str], output: Floats, of_mean: Floats
+    replica: ReplicaModel, load: ReplicaAtLoad, statistics: Collection[str], output: Floats, of_mean: Floats
 ) -> Mapping[str, Floats]:
     """Time per output token by statistic, (n, K).
 
@@ -73,7 +73,7 @@ def _tpot(
     return {name: mean if name == "mean" else percentile(name) for name in statistics}
 
 
-def _most(replica: ReplicaModel, load: Load, output: Floats) -> Floats:
+def _most(replica: ReplicaModel, load: ReplicaAtLoad, output: Floats) -> Floats:
     """Above what no answer takes for a token, (n, K).
 
     No step takes more tokens of prompts than it may. And whoever comes after a request has a place while it has its
@@ -86,7 +86,7 @@ def _most(replica: ReplicaModel, load: Load, output: Floats) -> Floats:
     return np.minimum(longest_step(replica, load.step, load.flow.prefill)[:, None], all_places)
 
 
-def _spread_under_arrivals(replica: ReplicaModel, load: Load, tpot: Floats, output: Floats) -> Floats:
+def _spread_under_arrivals(replica: ReplicaModel, load: ReplicaAtLoad, tpot: Floats, output: Floats) -> Floats:
     """Standard deviation of the TPOT of answers of so many tokens where requests arrive by themselves, (n, K).
 
     More arrivals are more prompts to wait for, and more sequences beside one's own. Whose life is L met those that came
@@ -103,7 +103,7 @@ def _spread_under_arrivals(replica: ReplicaModel, load: Load, tpot: Floats, outp
     return both / (1 - load.busy)[:, None]
 
 
-def _skewness_under_arrivals(replica: ReplicaModel, load: Load, tpot: Floats, output: Floats) -> Floats:
+def _skewness_under_arrivals(replica: ReplicaModel, load: ReplicaAtLoad, tpot: Floats, output: Floats) -> Floats:
     """Third cumulant over σ³ of what `_spread_under_arrivals` has the σ of, (n, K).
 
     With u the load of prompts and C of them during a life, that of a delay busy period is (1 + 2u) / ((1 − u) √C).

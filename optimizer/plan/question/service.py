@@ -93,11 +93,11 @@ def services_of(
         serving_share: (O,) share of the time in which a replica on each offer serves; below 1 where it is interrupted.
     """
     sent = [_sent(options[use.column.workload], use, float(serving_share[use.column.offer])) for use in uses]
-    together = defaultdict[tuple[int, tuple[int, ...]], list[_Sent]](list)
+    together = defaultdict[tuple[int, tuple[int, ...]], list[_SentMix]](list)
     for each in (each for of_use in sent for each in of_use.values()):
         if each.known is None:
             together[each.column.workload, each.classes].append(each)
-    predicted = dict[_Sent, Service]()
+    predicted = dict[_SentMix, Service]()
     for (workload, classes), alike in together.items():
         predicted |= zip(alike, _between(options[workload], classes, alike), strict=True)
     return tuple(
@@ -107,7 +107,7 @@ def services_of(
 
 
 @dataclass(frozen=True, eq=False)
-class _Sent:
+class _SentMix:
     """What replicas of one kind are sent in some periods, with what is known of it if that is one pool's mix.
 
     Attributes:
@@ -125,14 +125,14 @@ class _Sent:
     known: Service | None
 
 
-def _sent(choice: WorkloadOptions, use: Use, serving_share: float) -> dict[tuple[float, ...], _Sent]:
+def _sent(choice: WorkloadOptions, use: Use, serving_share: float) -> dict[tuple[float, ...], _SentMix]:
     """By what they are sent of each pool, what replicas of one kind are sent."""
     found = {}
     for flows, by_class in zip(use.pool_flow_per_s, flows_by_class(choice, use), strict=True):
         if flows not in found:
             classes = tuple(np.flatnonzero(by_class).tolist())
             known = _as_known(choice, use.column, flows, by_class, serving_share)
-            found[flows] = _Sent(use.column, by_class, classes, serving_share, known)
+            found[flows] = _SentMix(use.column, by_class, classes, serving_share, known)
     return found
 
 
@@ -153,7 +153,7 @@ def _as_known(
     return Service(by_class, known.pool.classes, known.pool.mix, rate_per_s, limited_by)
 
 
-def _between(choice: WorkloadOptions, classes: tuple[int, ...], sent: Sequence[_Sent]) -> list[Service]:
+def _between(choice: WorkloadOptions, classes: tuple[int, ...], sent: Sequence[_SentMix]) -> list[Service]:
     """What is predicted of deployments that are sent the same classes of a workload, each in shares of its own."""
     rows = np.array([each.column.configuration for each in sent])
     mixes = [choice.mix(classes, np.array(each.by_class)[list(classes)]) for each in sent]
