@@ -138,7 +138,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         "a period not told": Broken(
             "office-hours",
             lambda c: deployments(c, lambda d: {"schedule": d.schedule[:-1]}),
-            "every schedule tells 6 periods in order",
+            "every schedule tells 4 periods in order",
         ),
         "nothing sustained where a replica runs": Broken(
             "chat-8b",
@@ -345,10 +345,10 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
         "too high a load": Broken("chat-8b", lambda c: flows(c, 1.6), "of 0.85"),
         "too high a load in a period": Broken("office-hours", lambda c: flows(c, 1.2, 2), "of 0.85"),
         "no replicas in a period": Broken(
-            "office-hours", lambda c: replicas(c, lambda t, n: 0 if t == 2 else n), "runs at inf of 0.85"
+            "office-hours", lambda c: replicas(c, lambda t, n: 0 if t == 3 else n), "runs at inf of 0.85"
         ),
         "fewer replicas in a period": Broken(
-            "office-hours", lambda c: replicas(c, lambda t, n: max(0, n - 1) if t == 2 else n), " of 0.85"
+            "office-hours", lambda c: replicas(c, lambda t, n: max(0, n - 1) if t == 3 else n), " of 0.85"
         ),
         "utilization shown lower": Broken(
             "chat-8b", lambda c: first_deployment(c, utilization=0.1), "is shown at its busiest"

@@ -259,13 +259,13 @@ def instances(claim: Claim, change: Callable[[int, int], int]) -> Claim:
     return purchases(claim, entries)
 
 
-def idle_period(claim: Claim) -> int:
-    return next(item.period for item in claim.fleet.periods if not any(item.requests_per_second.values()))
+def quietest_period(claim: Claim) -> int:
+    return min(claim.fleet.periods, key=lambda item: sum(item.requests_per_second.values())).period
 
 
 def asleep(claim: Claim) -> Claim:
-    """Nothing runs in hours without demand, though nobody would wait for a start."""
-    night = idle_period(claim)
+    """Nothing runs at night, some hours of which are without demand, though nobody would wait for a start."""
+    night = quietest_period(claim)
     return replicas(workload(min_replicas=0)(claim), lambda t, n: 0 if t == night else n)
 
 
