@@ -6,6 +6,7 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.performance.candidates.options import SAME, WorkloadOptions
+from optimizer.performance.candidates.pools import shares_of
 from optimizer.performance.candidates.triangulation import Simplex
 
 
@@ -34,9 +35,8 @@ def rates_around(options: WorkloadOptions, star: Simplex) -> Floats:
     A mix lies in one of these, and may be made of the corners alone as well. Where a replica sustains no less of the
     whole mix than shares of its corners add up to, that takes no less of it, so who may do either does the former.
     """
-    rates, share = rates_between(options, star), np.zeros((len(star), len(options.workload.classes())))
-    for corner, p in enumerate(star):
-        share[corner, list(options.pools[p].pool.classes)] = options.pools[p].pool.mix.share
+    rates = rates_between(options, star)
+    share = shares_of([options.pools[p].pool for p in star], len(options.workload.classes()))
     # corner -> its share of the whole mix
     parts = np.linalg.lstsq(share[1:].T, share[0], rcond=None)[0]
     with np.errstate(divide="ignore"):

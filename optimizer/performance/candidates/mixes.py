@@ -10,7 +10,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats
 from optimizer.performance.candidates.options import WorkloadOptions, beside_others, pool_options
-from optimizer.performance.candidates.pools import MIXED, Pool
+from optimizer.performance.candidates.pools import MIXED, Pool, shares_of
 from optimizer.performance.candidates.triangulation import apart, face_around, split
 
 MAX_SPLITS = 4
@@ -50,14 +50,7 @@ def _worst(mixes: Sequence[OverloadedMix]) -> list[Floats]:
 
 def _shares(options: WorkloadOptions) -> Floats:
     """(pools, K) share of each of the workload's classes."""
-    classes = len(options.workload.classes())
-    return np.array([_share_of_class(known.pool, classes) for known in options.pools])
-
-
-def _share_of_class(pool: Pool, classes: int) -> Floats:
-    share = np.zeros(classes)
-    share[list(pool.classes)] = pool.mix.share
-    return share
+    return shares_of([known.pool for known in options.pools], len(options.workload.classes()))
 
 
 def _with_pool(options: WorkloadOptions, share: Floats) -> WorkloadOptions:

@@ -96,3 +96,11 @@ def with_traces(positions: Sequence[int], share: Floats, others: Sequence[int]) 
 def by_row(mixes: Sequence[Mix]) -> Mix:
     """Mixes of the same classes of one workload as one, with shares (n, K)."""
     return replace(mixes[0], share=np.stack([mix.share for mix in mixes]))
+
+
+def shares_of(pools: Sequence[Pool], classes: int) -> Floats:
+    """(pools, K) share of each of a workload's so many classes in what each pool is made of."""
+    share = np.zeros((len(pools), classes))
+    for row, pool in enumerate(pools):
+        share[row, list(pool.classes)] = pool.mix.share
+    return share

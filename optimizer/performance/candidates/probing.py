@@ -23,7 +23,7 @@ import numpy as np
 from optimizer.base.arrays import Floats, Ints
 from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.options import PoolOptions, WorkloadOptions
-from optimizer.performance.candidates.pools import A_TRACE
+from optimizer.performance.candidates.pools import A_TRACE, shares_of
 from optimizer.performance.candidates.predict import sustainable_rate
 from optimizer.performance.candidates.triangulation import Simplex
 
@@ -132,8 +132,5 @@ def _spared_at(options: WorkloadOptions, classes: tuple[int, ...], probed: Seque
 
 def _loads(options: WorkloadOptions, corners: Simplex, rows: Ints) -> Floats:
     """(rows, corners, K) requests/s of each class that fill one replica at each corner."""
-    pools = [options.pools[p] for p in corners]
-    share = np.zeros((len(pools), len(options.workload.classes())))
-    for number, known in enumerate(pools):
-        share[number, list(known.pool.classes)] = known.pool.mix.share
+    share = shares_of([options.pools[p].pool for p in corners], len(options.workload.classes()))
     return rates_between(options, corners)[rows, :, None] * share

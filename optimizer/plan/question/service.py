@@ -12,7 +12,7 @@ from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.mixes import OverloadedMix
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.performance.candidates.pools import by_row
+from optimizer.performance.candidates.pools import by_row, shares_of
 from optimizer.performance.candidates.predict import Mix, sustainable_rate
 from optimizer.performance.candidates.probing import middle_of
 from optimizer.program.problem.columns import Column
@@ -167,9 +167,7 @@ def _between(choice: WorkloadOptions, classes: tuple[int, ...], sent: Sequence[_
 
 def flows_by_class(choice: WorkloadOptions, use: Use) -> list[tuple[float, ...]]:
     """(T, K) requests/s of each of the workload's classes that a deployment is sent."""
-    share = np.zeros((len(use.column.pools), len(choice.workload.classes())))
-    for row, p in enumerate(use.column.pools):
-        share[row, list(choice.pools[p].pool.classes)] = choice.pools[p].pool.mix.share
+    share = shares_of([choice.pools[p].pool for p in use.column.pools], len(choice.workload.classes()))
     return [tuple(flows) for flows in (np.array(use.pool_flow_per_s) @ share).tolist()]
 
 

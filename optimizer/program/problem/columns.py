@@ -43,14 +43,11 @@ def columns_of(
         # platform and replica size -> the offers it fits, and how many these are
         fits = choice.fits & offered
         fitting = fits.sum(axis=1)
-        simplices = choice.simplices if may_mix(policy) else apart(len(choice.pools))
         wanted = _serving(choice) if keep is None else _serving(choice) & keep[w]
         # most configurations fail a criterion or fit nothing: of what follows they are no part
         rows = np.flatnonzero(wanted & (fitting > 0)[choice.kind])
         kind = choice.kind[rows]
-        rates = [rates_between(choice, simplex)[rows] for simplex in simplices]
-        if (star := star_of(simplices)) is not None:
-            simplices, rates = (*simplices, star), [*rates, rates_around(choice, star)[rows]]
+        simplices, rates = _ways(choice, rows, mixed=may_mix(policy))
         best = _unmatched(choice, rows, rates, policy, whole) | _running_today(policy, choice, rows)[:, None]
         possible += int(told_apart(simplices, rates, np.ones_like(best)).sum(axis=1) @ fitting[kind])
         chosen = told_apart(simplices, rates, best)
@@ -70,6 +67,16 @@ def may_mix(policy: Policy) -> bool:
     every replica serves one class or the whole mix. So does each that must do without what stands beside it.
     """
     return policy.mix_classes and not (policy.losses or policy.spare_on_other_instances)
+
+
+def _ways(choice: WorkloadOptions, rows: Ints, *, mixed: bool) -> tuple[tuple[Simplex, ...], list[Floats]]:
+    """What may meet on a replica, and what listed configurations sustain of each (R, corners)."""
+    simplices = choice.simplices if mixed else apart(len(choice.pools))
+    rates = [rates_between(choice, simplex)[rows] for simplex in simplices]
+    star = star_of(simplices)
+    if star is None:
+        return simplices, rates
+    return (*simplices, star), [*rates, rates_around(choice, star)[rows]]
 
 
 def _serving(choice: WorkloadOptions) -> Flags:

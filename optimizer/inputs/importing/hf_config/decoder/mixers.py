@@ -1,6 +1,6 @@
 """The mixer of a layer, read from a configuration in the words of each family."""
 
-from typing import Final
+from typing import Any, Final
 
 from optimizer.inputs.importing.hf_config.decoder.kinds import MixerKind, sharing_layers, window_field
 from optimizer.inputs.importing.hf_config.families.family import ModelFamily
@@ -188,39 +188,37 @@ def _compressed(fields: Fields, at: int) -> CompressedAttention:
     if fields.get("kv_source_layer_ids") is not None:
         return _shared_compression(fields, at)
     ratio = _ratio(fields, at)
-    sparse = ratio == COMPRESSION["compressed_sparse_attention"]
-    return CompressedAttention(
-        heads=fields.count("num_attention_heads"),
-        head_dim=fields.count("head_dim"),
-        q_lora_rank=fields.count("q_lora_rank"),
-        output_groups=fields.count("o_groups"),
-        output_rank=fields.count("o_lora_rank"),
-        ratio=ratio,
-        sparse=sparse,
-        index_heads=fields.count("index_n_heads") if sparse else 0,
-        index_dim=fields.count("index_head_dim") if sparse else 0,
-    )
+    return CompressedAttention(**_compression(fields, ratio, ratio == COMPRESSION["compressed_sparse_attention"]))
+
+
+def _compression(fields: Fields, ratio: int, sparse: bool) -> dict[str, Any]:
+    """What attention over compressed keys is told by, whoever compresses them."""
+    return {
+        "heads": fields.count("num_attention_heads"),
+        "head_dim": fields.count("head_dim"),
+        "q_lora_rank": fields.count("q_lora_rank"),
+        "output_groups": fields.count("o_groups"),
+        "output_rank": fields.count("o_lora_rank"),
+        "ratio": ratio,
+        "sparse": sparse,
+        "index_heads": fields.count("index_n_heads") if sparse else 0,
+        "index_dim": fields.count("index_head_dim") if sparse else 0,
+    }
 
 
 def _shared_compression(fields: Fields, at: int) -> SharedCompression:
     """Attention over keys that a layer before may have compressed, chosen as a layer before may have chosen."""
-    ratios = fields.get("compress_ratios") or []
+    ratios = fields.get("compress_ratios")
+    if not isinstance(ratios, list):
+        fields.refuse("compress_ratios", "is missing" if ratios is None else "is no list")
+        ratios = []
+    # prediction heads stand behind the last layer and have none
     ratio = int(ratios[at]) if at < len(ratios) else 0
     # blocks that later indexers look into are as far as the first one sees
     fields.get("candidate_source_layer_id")
     sparse = at in (fields.get("index_source_layer_ids") or ())
-    return SharedCompression(
-        heads=fields.count("num_attention_heads"),
-        head_dim=fields.count("head_dim"),
-        q_lora_rank=fields.count("q_lora_rank"),
-        output_groups=fields.count("o_groups"),
-        output_rank=fields.count("o_lora_rank"),
-        ratio=ratio,
-        sparse=sparse,
-        index_heads=fields.count("index_n_heads") if sparse else 0,
-        index_dim=fields.count("index_head_dim") if sparse else 0,
-        compresses=ratio > 0 and at in fields.get("kv_source_layer_ids"),
-    )
+    compresses = ratio > 0 and at in fields.get("kv_source_layer_ids")
+    return SharedCompression(**_compression(fields, ratio, sparse), compresses=compresses)
 
 
 def _ratio(fields: Fields, at: int) -> int:
