@@ -44,6 +44,11 @@ PUZZLE: dict[str, Any] = {
 }
 
 
+def shared_keys_with(ratios: list[int] | None) -> dict[str, Any]:
+    text = {name: value for name, value in FLASH["text_config"].items() if name != "compress_ratios"}
+    return FLASH | {"text_config": text | ({} if ratios is None else {"compress_ratios": ratios})}
+
+
 def read(folder: Path, catalogs: Catalogs, content: dict[str, Any]) -> Model:
     (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
     bits = {scheme.id: scheme.weight_bits for scheme in catalogs.schemes.values()}
@@ -164,6 +169,8 @@ def test_the_class_says_what_an_unknown_type_is(tmp_path: Path, catalogs: Catalo
         ({"model_type": "llada"}, "'llada' is a model that writes blocks by diffusion"),
         (CONFIGS["K2-Horizon-375B-A23B"] | {"mova_num_experts": 8}, "mova_num_experts: is not understood"),
         (PUZZLE | {"num_loops": 4}, "num_loops: is not understood"),
+        (shared_keys_with(None), "compress_ratios: is missing"),
+        (shared_keys_with([2, 0]), "compress_ratios: does not say it of every layer"),
     ],
 )
 def test_what_is_no_such_model_is_refused_by_what_it_is(

@@ -209,8 +209,8 @@ def _compression(fields: Fields, ratio: int, sparse: bool) -> dict[str, Any]:
 def _shared_compression(fields: Fields, at: int) -> SharedCompression:
     """Attention over keys that a layer before may have compressed, chosen as a layer before may have chosen."""
     ratios = fields.get("compress_ratios")
-    if not isinstance(ratios, list):
-        fields.refuse("compress_ratios", "is missing" if ratios is None else "is no list")
+    if not isinstance(ratios, list) or len(ratios) < fields.count("num_hidden_layers"):
+        fields.refuse("compress_ratios", "is missing" if ratios is None else "does not say it of every layer")
         ratios = []
     # prediction heads stand behind the last layer and have none
     ratio = int(ratios[at]) if at < len(ratios) else 0
