@@ -124,6 +124,7 @@ def search_simplest(
     known: Complexity,
     break_ties: bool,
     counts: Collection[str] = Complexity._fields,
+    least_usd_per_month: float = 0.0,
 ) -> Simplest:
     """The simplest plan of a sorted problem that costs no more than the state's cutoff.
 
@@ -133,7 +134,9 @@ def search_simplest(
         known: Of a plan that is among these.
         break_ties: Whether it matters which of several equally simple and cheap plans is found.
         counts: Those that are to be brought down; the others are left open.
+        least_usd_per_month: What no plan of the problem undercuts, as far as is known.
     """
+    state = replace(state, least_usd_per_hour=least_usd_per_month / HOURS_PER_MONTH)
     part, within = _within_cutoff(problem, state)
     asked, found, proven, reached = within, None, True, known
     for name, least in least_complexity(problem)._asdict().items():

@@ -107,7 +107,12 @@ def _simplest(
     """
     weekly = asked.over_time
     own = replace(asked, clock=asked.clock.share(SHARE_OF_EVERY_CONFIGURATION)) if weekly else asked
-    search = partial(search_simplest, known=cheapest.complexity, break_ties=not asked.any_of_equals)
+    search = partial(
+        search_simplest,
+        known=cheapest.complexity,
+        break_ties=not asked.any_of_equals,
+        least_usd_per_month=cheapest.solution.bound_usd_per_month or 0.0,
+    )
     found, proven = holding(own, keep, search, most_usd)
     if found is None or found.complexity >= cheapest.complexity:
         found, proven = None, proven and found is None

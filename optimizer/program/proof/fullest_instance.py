@@ -147,10 +147,13 @@ def search_by_fullest(
 
 
 def _of_few(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> Incumbent | None:
-    """The best plan of few candidates, found in a moment: what is dearer need not be looked at; None where what a plan
-    may cost is known."""
+    """The best plan of few candidates, found in a moment: what is dearer need not be looked at.
+
+    None where what a plan may cost is known, unless one that costs the least there is would end the search.
+    """
     few = promising_candidates(problem, keep, bound.with_candidate_usd_per_hour, FEW)
-    if most_usd_per_hour(problem, state) < np.inf or few.sum() * MANY > keep.sum():
+    told = most_usd_per_hour(problem, state) < np.inf and not state.least_usd_per_hour
+    if told or few.sum() * MANY > keep.sum():
         return None
     inner = replace(state, clock=state.clock.share(SHARE_OF_FEW), progress=None)
     return _search(problem, few, bound, None, inner)[0]
@@ -161,7 +164,7 @@ def _search(
 ) -> tuple[Incumbent | None, _Boxes]:
     """The best plan, and the boxes that are left when no other is cheaper or a limit ends the search."""
     boxes, worth = _Boxes(), _least_usd_per_hour(problem)
-    boxes.add(bound.usd_per_hour, FullestInstance(np.zeros(len(worth)), np.full(len(worth), np.inf)))
+    boxes.add(max(bound.usd_per_hour, state.least_usd_per_hour), FullestInstance(np.zeros(len(worth)), np.full(len(worth), np.inf)))
     while boxes.waiting and not state.clock.expired:
         state.best_and_bound(best, boxes.usd_per_hour)
         if best is not None and boxes.usd_per_hour >= best.usd_per_hour * (1 - max(state.relative_gap, EQUAL_COST)):

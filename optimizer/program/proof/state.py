@@ -75,7 +75,8 @@ class SearchState:
     """What the search may do and did: where it may end, phases with their wall time, columns removed by argument, the
     columns and the solver of the last program, and the limit of the clock that ended it, if one did.
 
-    Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible. Once no
+    Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible. Where a
+    wider problem is solved, none is known to cost less than `least_usd_per_hour`, and one that costs that ends it. Once no
     plan costs less than `enough_usd_per_hour`, or one is found that does, the cheapest of a large week is not asked for
     any more. Where a plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short. A `proof`
     that takes longer than the programs of a week is not wanted where a plan is good enough.
@@ -86,6 +87,7 @@ class SearchState:
     relative_gap: float = 0.0
     node_limit: int | None = None
     cutoff_usd_per_hour: float = np.inf
+    least_usd_per_hour: float = 0.0
     enough_usd_per_hour: float = np.inf
     at_any_rate: bool = True
     proof: bool = True
