@@ -1,6 +1,6 @@
 """Rates that a simulation found too high: what replicas sustain of a workload, lowered to what they hold."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -71,6 +71,11 @@ class LoweredRate:
         if highest_load == self.at_load:
             return self.counted_share
         return min(self.counted_share * self.at_load / highest_load, 1.0)
+
+
+def last_of_each(lowered: Iterable[LoweredRate]) -> tuple[LoweredRate, ...]:
+    """Of several findings of the same the last one."""
+    return tuple({(each.workload, each.kin, each.mix): each for each in lowered}.values())
 
 
 def counted_shares(

@@ -52,6 +52,15 @@ class Classes:
     kinds: Mapping[int, Kinds] = field(default_factory=dict)
     """Of each class whose requests differ in length."""
 
+    @property
+    def expected_tokens(self) -> tuple[float, float]:
+        """Of the prompt and of the answer of any request, on average."""
+        prompt, answer = self.input_tokens.astype(np.float64), self.output_tokens.astype(np.float64)
+        for number, kinds in self.kinds.items():
+            share = kinds.share / kinds.share.sum()
+            prompt[number], answer[number] = share @ kinds.input_tokens, share @ kinds.output_tokens
+        return float(self.share @ prompt), float(self.share @ answer)
+
 
 def renewal(rng: np.random.Generator, classes: Classes, rate_per_s: float, requests: int, cv2: float) -> Stream:
     """Gaps of a gamma distribution, `cv2` their squared variation (1 is Poisson); classes drawn by their shares.

@@ -18,7 +18,7 @@ from optimizer.inputs.scenario.policy import InForce, Migration
 from optimizer.inputs.scenario.scenario import Policy, Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.performance.candidates.avoiding import keeping_to_measured, keeping_to_published
-from optimizer.performance.candidates.lowering import LoweredRate, with_lowered
+from optimizer.performance.candidates.lowering import LoweredRate, last_of_each, with_lowered
 from optimizer.performance.candidates.mixes import OverloadedMix, with_mixes_apart, with_predicted
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import Periods, grouped, periods, told_apart
@@ -222,7 +222,7 @@ class Inquiry:
 
     def with_lowered(self, lowered: Sequence[LoweredRate]) -> "Inquiry":
         """The same candidates, of which some sustain only what a simulation found; of several findings the last."""
-        every = tuple({(each.workload, each.kin, each.mix): each for each in (*self.lowered, *lowered)}.values())
+        every = last_of_each((*self.lowered, *lowered))
         load = self.scenario.policy.highest_load
         return replace(self, lowered=every, options=tuple(with_lowered(choice, every, load) for choice in self.options))
 

@@ -71,6 +71,11 @@ class Arrivals:
         return not self.is_record and self.ramp is None
 
     @property
+    def is_steady(self) -> bool:
+        """Whether requests come at one rate all the time, by themselves."""
+        return not self.is_record and self.ramp is None and self.days is None and self.every_s is None
+
+    @property
     def is_record(self) -> bool:
         """Whether requests are those that were recorded."""
         return self.recorded is not None or self.kept is not None

@@ -11,7 +11,14 @@ from optimizer.base.clock import Clock, LimitReached
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Policy, Scenario
-from optimizer.performance.candidates.lowering import Kin, LoweredRate, SimulatedMix, counted_shares, kin_of
+from optimizer.performance.candidates.lowering import (
+    Kin,
+    LoweredRate,
+    SimulatedMix,
+    counted_shares,
+    kin_of,
+    last_of_each,
+)
 from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
 from optimizer.plan.simulate.judging import PromiseName, in_doubt, name_of, promises
@@ -93,7 +100,7 @@ def lowered_in(found: Simulation, policy: Policy) -> tuple[LoweredRate, ...]:
         for item in solved
         for name, share in item.others_counted_share.items()
     )
-    return (*own, *others)
+    return last_of_each((*own, *others))
 
 
 def _held_alone(

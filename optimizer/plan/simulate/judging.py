@@ -12,7 +12,8 @@ from optimizer.inputs.scenario.scenario import Latency, Workload
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.fleet import Outcome
-from optimizer.performance.simulation.statistics import Bounded, mean, quantile, share_within
+from optimizer.performance.simulation.luck import Drawn, Luck
+from optimizer.performance.simulation.statistics import FEWEST_ALIKE, Bounded, mean, quantile, share_within
 from optimizer.plan.record.simulation import (
     LossPhase,
     MeasuredLimit,
@@ -46,13 +47,21 @@ class ServedRequests:
     request_class: Ints
     latency_ms: dict[Metric, Floats]
     prompts: FoundPrompts | None = None
+    drawn: Drawn | None = None
+    """Where they come at one rate all the time."""
+
+    @property
+    def luck(self) -> Luck | None:
+        """Of the sample; None where nothing is known of it, or too few came to tell."""
+        return None if self.drawn is None or len(self.arrived_s) < FEWEST_ALIKE else Luck.of_sample(self.drawn)
 
     def of(self, members: Flags) -> "ServedRequests":
         """Some of them."""
         latencies = {name: values[members] for name, values in self.latency_ms.items()}
         arrived = self.arrived_s[members], self.arrived_share[members]
         prompts = None if self.prompts is None else self.prompts.of(members)
-        return ServedRequests(*arrived, self.request_class[members], latencies, prompts)
+        drawn = None if self.drawn is None else self.drawn.of(members)
+        return ServedRequests(*arrived, self.request_class[members], latencies, prompts, drawn)
 
     def after(self, warm_up: float) -> "ServedRequests":
         """But for those of a share of the time: a trace, too, begins with empty replicas."""
@@ -63,8 +72,10 @@ class ServedRequests:
         return self.of((self.arrived_s >= from_s) & (self.arrived_s < to_s))
 
 
-def met_by(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> ServedRequests:
-    """What became of the requests of all runs."""
+def met_by(
+    service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]], steady: ServedWorkload | None = None
+) -> ServedRequests:
+    """What became of the requests of all runs, where they come at one rate all the time to that fleet, or to any."""
     before_ms = np.array(service.before_ms)
     parts = []
     for stream, outcome in runs:
@@ -78,25 +89,46 @@ def met_by(service: ServedWorkload, runs: Sequence[tuple[Stream, Outcome]]) -> S
         arrived_share = arrived_s / max(stream.span_s, LEAST_MS)
         prompts = prompts_of(stream, outcome)
         parts.append(
-            ServedRequests(arrived_s, arrived_share, stream.request_class[outcome.request], latencies, prompts)
+            ServedRequests(
+                arrived_s,
+                arrived_share,
+                stream.request_class[outcome.request],
+                latencies,
+                prompts,
+                None if steady is None else _drawn(steady, stream, outcome),
+            )
         )
+    drawn = [part.drawn for part in parts if part.drawn is not None]
     return ServedRequests(
         np.concatenate([part.arrived_s for part in parts]),
         np.concatenate([part.arrived_share for part in parts]),
         np.concatenate([part.request_class for part in parts]),
         {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
         joined([part.prompts for part in parts if part.prompts is not None]),
+        Drawn(np.concatenate([each.figures for each in drawn]), drawn[0].expected) if drawn else None,
     )
+
+
+def _drawn(fleet: ServedWorkload, stream: Stream, outcome: Outcome) -> Drawn:
+    """The gap before each request that counts, its prompt and its answer, and what is expected of them."""
+    looked_at = zip(fleet.servers, outcome.replicas, strict=True)
+    expected_s = 1 / (fleet.rate_per_s * min(len(replicas) / server.replicas for server, replicas in looked_at))
+    arrived_s = stream.arrived_s[outcome.request]
+    gaps_s = np.diff(arrived_s, prepend=arrived_s[:1] - expected_s)
+    lengths = stream.input_tokens[outcome.request], stream.output_tokens[outcome.request]
+    return Drawn(np.column_stack([gaps_s, *lengths]), np.array([expected_s, *fleet.classes.expected_tokens]))
 
 
 def judged(service: ServedWorkload, sample: ServedRequests, *, of_record: bool = False) -> Iterator[SimulatedClass]:
     """Each class of the workload against its limits, as `limits_of`."""
+    luck = sample.luck
     for number, name in enumerate(service.names):
-        mine = sample.of(sample.request_class == number)
+        members = sample.request_class == number
+        mine, own = sample.of(members), None if luck is None else luck.of(members)
         if not len(mine.request_class):
             continue
         within = within_all(service.workload, mine)
-        share = share_within(within, LIKELY, alike=not of_record)
+        share = share_within(within, LIKELY, alike=not of_record, luck=own)
         yield SimulatedClass.model_validate(
             {
                 "workload": service.workload.name,
@@ -105,7 +137,7 @@ def judged(service: ServedWorkload, sample: ServedRequests, *, of_record: bool =
                 "share_within_limits": share.value,
                 "interval": (share.low, share.high),
                 **{metric: _statistics(values) for metric, values in mine.latency_ms.items()},
-                "limits": list(limits_of(service.workload, mine, of_record=of_record)),
+                "limits": list(limits_of(service.workload, mine, of_record=of_record, luck=own)),
                 "prefix_cache": None if mine.prompts is None else mine.prompts.share(service.workload),
             }
         )
@@ -173,7 +205,12 @@ def within_all(workload: Workload, sample: ServedRequests) -> Flags:
 
 
 def limits_of(
-    workload: Workload, sample: ServedRequests, likely: float = LIKELY, *, of_record: bool = False
+    workload: Workload,
+    sample: ServedRequests,
+    likely: float = LIKELY,
+    *,
+    of_record: bool = False,
+    luck: Luck | None = None,
 ) -> Iterator[MeasuredLimit]:
     """Each promise with what was measured of it.
 
@@ -182,9 +219,10 @@ def limits_of(
         sample: The requests.
         likely: Of the interval.
         of_record: Whether the promise is of these requests: that those of a burst wait alike is then no luck.
+        luck: What is known of that of the sample.
     """
     for metric, statistic, limit_ms in asked_limits(workload):
-        found = _measured(sample.latency_ms[metric], statistic, likely, alike=not of_record)
+        found = _measured(sample.latency_ms[metric], statistic, likely, alike=not of_record, luck=luck)
         yield MeasuredLimit(
             metric=metric,
             statistic=statistic,
@@ -196,10 +234,10 @@ def limits_of(
         )
 
 
-def _measured(values: Floats, statistic: str, likely: float, *, alike: bool) -> Bounded:
+def _measured(values: Floats, statistic: str, likely: float, *, alike: bool, luck: Luck | None) -> Bounded:
     if statistic == MEAN:
-        return mean(values, likely, alike=alike)
-    return quantile(values, QUANTILES[statistic], likely, alike=alike)
+        return mean(values, likely, alike=alike, luck=luck)
+    return quantile(values, QUANTILES[statistic], likely, alike=alike, luck=luck)
 
 
 def _verdict(found: Bounded, limit_ms: float) -> Verdict:

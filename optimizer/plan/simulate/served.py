@@ -42,6 +42,7 @@ class ServedRuns:
         of_record: Whether its requests are those of a record, all of which are there.
         lost: What it lost.
         lost_from_s: From when on, after the first request.
+        steady: The fleet that they were dealt to, where they come at one rate all the time.
         scaled: Where a scaler has replicas there: what it asked for, beside the plan's own hours.
     """
 
@@ -50,12 +51,13 @@ class ServedRuns:
     of_record: bool = False
     lost: Lost | None = None
     lost_from_s: float = 0.0
+    steady: ServedWorkload | None = None
     scaled: ScaledWeek | None = None
 
     @cached_property
     def requests(self) -> ServedRequests:
         """Of all runs."""
-        return met_by(self.service, self.runs)
+        return met_by(self.service, self.runs, self.steady)
 
     @property
     def span_s(self) -> float:
@@ -89,9 +91,10 @@ def served_as_they_arrive(
             count = requests_through(lost, fleet.rate_per_s, count)
         losing = None if lost is None else (lost, half_s)
         runs = [one_run(fleet, coming, count, seed, losing) for seed in luck]
-        yield ServedRuns(
-            service, runs, coming.is_record, None if loss is None else lost_of(claim, service, loss), half_s
-        )
+        if loss is None:
+            yield ServedRuns(service, runs, coming.is_record, steady=steadily_dealt_to(fleet, coming))
+        else:
+            yield ServedRuns(service, runs, coming.is_record, lost_of(claim, service, loss), half_s)
 
 
 def served_by_hours(
@@ -114,6 +117,11 @@ def simulated_part(service: ServedWorkload, arrivals: Arrivals, requests: int) -
     largest = LARGEST_COUNTED_FLEET if service.router in KNOWING else LARGEST_FLEET
     fleet = service if arrivals.is_record else service.no_larger_than(largest)
     return fleet, max(requests, REQUESTS_OF_A_REPLICA * sum(server.replicas for server in fleet.servers))
+
+
+def steadily_dealt_to(fleet: ServedWorkload, arrivals: Arrivals) -> ServedWorkload | None:
+    """The fleet, if each of its replicas is sent what the plan says, at one rate all the time."""
+    return fleet if arrivals.is_steady and fleet.router not in KNOWING else None
 
 
 def one_run(

@@ -29,7 +29,14 @@ from optimizer.plan.simulate.judging import (
     without_doubt,
 )
 from optimizer.plan.simulate.losing import SimulatedLoss, loss_in_words
-from optimizer.plan.simulate.served import ServedRuns, one_run, served_as_they_arrive, served_by_hours, simulated_part
+from optimizer.plan.simulate.served import (
+    ServedRuns,
+    one_run,
+    served_as_they_arrive,
+    served_by_hours,
+    simulated_part,
+    steadily_dealt_to,
+)
 from optimizer.plan.simulate.servers import ServedWorkload, services
 from optimizer.plan.simulate.spells import broken_spells
 from optimizer.plan.simulate.spending import costs_of
@@ -206,7 +213,8 @@ def _judged_alone(service: ServedWorkload, requests: int) -> list[SimulatedClass
     coming = Arrivals.as_asked(service)
     fleet, count = simulated_part(service, coming, requests)
     runs = [one_run(fleet, coming, count, seed=0)]
-    return list(judged(service, met_by(service, runs).after(WARM_UP), of_record=coming.is_record))
+    met = met_by(service, runs, steadily_dealt_to(fleet, coming))
+    return list(judged(service, met.after(WARM_UP), of_record=coming.is_record))
 
 
 def _deployments(served: ServedRuns) -> Iterator[SimulatedDeployment]:

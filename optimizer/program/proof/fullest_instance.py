@@ -164,7 +164,8 @@ def _search(
 ) -> tuple[Incumbent | None, _Boxes]:
     """The best plan, and the boxes that are left when no other is cheaper or a limit ends the search."""
     boxes, worth = _Boxes(), _least_usd_per_hour(problem)
-    boxes.add(max(bound.usd_per_hour, state.least_usd_per_hour), FullestInstance(np.zeros(len(worth)), np.full(len(worth), np.inf)))
+    lower = max(bound.usd_per_hour, state.least_usd_per_hour)
+    boxes.add(lower, FullestInstance(np.zeros(len(worth)), np.full(len(worth), np.inf)))
     while boxes.waiting and not state.clock.expired:
         state.best_and_bound(best, boxes.usd_per_hour)
         if best is not None and boxes.usd_per_hour >= best.usd_per_hour * (1 - max(state.relative_gap, EQUAL_COST)):

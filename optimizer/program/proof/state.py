@@ -76,10 +76,10 @@ class SearchState:
     columns and the solver of the last program, and the limit of the clock that ended it, if one did.
 
     Only plans of at most `cutoff_usd_per_hour` are of interest; where there is none the search ends infeasible. Where a
-    wider problem is solved, none is known to cost less than `least_usd_per_hour`, and one that costs that ends it. Once no
-    plan costs less than `enough_usd_per_hour`, or one is found that does, the cheapest of a large week is not asked for
-    any more. Where a plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short. A `proof`
-    that takes longer than the programs of a week is not wanted where a plan is good enough.
+    wider problem is solved, none is known to cost less than `least_usd_per_hour`, and one that costs that ends it. Once
+    no plan costs less than `enough_usd_per_hour`, or one is found that does, the cheapest of a large week is not asked
+    for any more. Where a plan is wanted `at_any_rate`, a simple one stands in for a search that was cut short. A
+    `proof` that takes longer than the programs of a week is not wanted where a plan is good enough.
     """
 
     clock: Clock
