@@ -1,6 +1,7 @@
 """A fleet of a million replicas is planned, simulated and verified in the time of a small one, with the same result."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,11 @@ from support.scenarios import on_first_page
 from optimizer import optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.simulation.dealing import Dealing
 from optimizer.plan.record.report import PlanReport
-from optimizer.plan.simulate.served import LARGEST_FLEET
+from optimizer.plan.simulate.arriving import Arrivals
+from optimizer.plan.simulate.judging import met_by
+from optimizer.plan.simulate.served import LARGEST_FLEET, one_run, simulated_part, steadily_dealt_to
 from optimizer.plan.simulate.servers import services
 from optimizer.plan.verify.claim import Claim
 from optimizer.plan.verify.supply import packed
@@ -74,3 +78,28 @@ def test_a_large_fleet_is_simulated_as_a_smaller_one_with_the_same_load(catalogs
     assert smaller.rate_per_s / LARGEST_FLEET == pytest.approx(whole.rate_per_s / whole.servers[0].replicas)
     assert np.allclose(smaller.classes.share, whole.classes.share)
     assert whole.no_larger_than(10 * LARGEST_FLEET) is whole
+
+
+@pytest.mark.parametrize("router", ["by_chance", "in_turn"])
+def test_what_is_expected_of_the_replicas_looked_at_is_what_they_are_sent(catalogs: Catalogs, router: Dealing) -> None:
+    """Eight of forty replicas, two lengths of requests: gaps and lengths of those that count."""
+    asked = keeping(40).model_dump(mode="json", exclude_unset=True)
+    (workload,) = asked["workloads"]
+    del workload["input_tokens"], workload["output_tokens"]
+    lengths = ({"share": 0.3, "input_tokens": 2000, "output_tokens": 300}, {"share": 0.7, "input_tokens": 200})
+    workload |= {"request_classes": [{"output_tokens": 50} | each for each in lengths], "requests_per_second": 4}
+    scenario = Scenario.model_validate(asked)
+    fleet = on_first_page(scenario, catalogs).fleet
+    assert fleet is not None
+    (service,) = services(Claim(scenario, catalogs, fleet), 0.9)
+    coming = Arrivals.as_asked(service)
+    dealt, count = simulated_part(replace(service, router=router), coming, 40_000)
+    steady = steadily_dealt_to(dealt, coming)
+    assert steady is dealt
+    met = met_by(service, [one_run(dealt, coming, count, seed=0)], steady)
+    assert met.drawn is not None
+    assert len(met.arrived_s) < count / 3
+    assert met.drawn.figures.mean(axis=0) == pytest.approx(met.drawn.expected, rel=0.04)
+    assert met_by(service, [one_run(dealt, coming, count, seed=0)]).luck is None
+    assert steadily_dealt_to(replace(service, router="least_loaded"), coming) is None
+    assert steadily_dealt_to(dealt, replace(coming, ramp=(1.0, 2.0))) is None
