@@ -26,6 +26,8 @@ class MeasuredLimit(Strict):
     statistic: str
     limit_ms: Ms
     value_ms: Ms
+    """At the rate and the lengths that were asked, where it is known what the sample had luck with; what was sampled
+    stands with the class."""
     low_ms: Ms
     high_ms: Ms | None
     """None where the sample is too small to bound it."""
