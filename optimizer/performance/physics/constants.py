@@ -106,6 +106,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "kv_growth_share": (("engine",), ()),
     "layout_weights_share": ((),),
     "driver_reserve_share": (("vendor",), ()),
+    "share_of_free_memory": (("engine",), ()),
     "runtime_single_bytes": ((),),
     "runtime_parallel_bytes": ((),),
     "sampler_bytes_per_logit": (("engine",), ()),
