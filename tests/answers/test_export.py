@@ -138,7 +138,7 @@ def test_a_prefix_cache_is_told_where_the_plan_counts_on_it(planned: Planned, ca
                 "max_num_seqs": ("--max_batch_size", "77"),
                 "max_num_batched_tokens": ("--max_num_tokens", "5555"),
                 "context_tokens": ("--max_seq_len", "4096"),
-                "memory_utilization": ("--kv_cache_free_gpu_memory_fraction", "0.9"),
+                "memory_utilization": ("--kv_cache_free_gpu_memory_fraction", "0.95"),
             },
         ),
     ],
@@ -165,12 +165,10 @@ def test_an_unknown_release_is_refused_with_the_known_ones(planned: Planned, cat
 
 
 def test_a_setting_that_nobody_can_make_is_refused(planned: Planned, catalogs: Catalogs) -> None:
-    starts = planned("chat-8b").deployments[0].engine_starts_with.model_copy(update={"memory_utilization": 0.5})
     _, left_out = runs(on_tensorrt(planned("chat-8b")), catalogs)
     assert left_out == ()
-    changed = with_deployment(on_tensorrt(planned("chat-8b")), engine_starts_with=starts)
-    _, left_out = runs(changed, catalogs)
-    assert "no flag of tensorrt-llm 1.2.1 is known for memory utilization 0.5" in left_out[0].reason
+    _, left_out = runs(with_deployment(on_tensorrt(planned("chat-8b")), kv_precision="int8"), catalogs)
+    assert "no flag of tensorrt-llm 1.2.1 is known for kv precision int8" in left_out[0].reason
 
 
 @pytest.mark.parametrize(

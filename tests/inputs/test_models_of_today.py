@@ -66,6 +66,29 @@ def test_published_files_also_hold_the_heads_that_predict_further_tokens(
     assert found == pytest.approx(with_prediction_heads_b, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("name", "stated", "corrected"),
+    [
+        ("MiniMaxAI/MiniMax-M2.5", {"use_routing_bias": True}, True),
+        ("MiniMaxAI/MiniMax-M3", {"use_routing_bias": True}, True),
+        ("stepfun-ai/Step-3.7-Flash", {"use_moe_router_bias": True}, True),
+        ("deepseek-ai/DeepSeek-V3.2", {"topk_method": "noaux_tc"}, True),
+        ("zai-org/GLM-5.2", {}, True),
+        ("XiaomiMiMo/MiMo-V2-Flash", {}, True),
+        ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", {}, True),
+        ("Qwen/Qwen3.5-35B-A3B", {}, False),
+        ("google/gemma-4-26B-A4B", {}, False),
+    ],
+)
+def test_how_experts_are_chosen_is_read_as_the_catalog_has_it(
+    name: str, stated: dict[str, object], corrected: bool, tmp_path: Path, catalogs: Catalogs
+) -> None:
+    assert of(name, tmp_path, catalogs, **stated).moe_selection_bias is corrected
+    shipped = [model for model in catalogs.models.values() if model.hf_id.removesuffix("-it") == name]
+    assert shipped
+    assert all(model.moe_selection_bias is corrected for model in shipped)
+
+
 STEP: dict[str, object] = {
     "model_type": "step3p5",
     **{"num_hidden_layers": 45, "hidden_size": 4096, "num_attention_heads": 64, "num_attention_groups": 8},

@@ -106,6 +106,18 @@ def test_norms_of_queries_and_keys_are_charged_where_a_model_has_them(catalogs: 
     assert longer - plain == pytest.approx(catalogs.model("qwen3-8b").layers * microsecond)
 
 
+def test_corrected_scores_are_charged_to_the_layers_that_choose_by_them(catalogs: Catalogs) -> None:
+    microsecond, own = 1e-6, catalogs.model("deepseek-r1")
+    both = replace(catalogs, models={**catalogs.models, "plain": own.model_copy(update={"moe_selection_bias": False})})
+    longer, plain = (
+        step_overhead_seconds(_under(_on(both, name), "routing_s", microsecond))[0] for name in ("deepseek-r1", "plain")
+    )
+    assert longer - plain == pytest.approx((own.layers - 3) * microsecond)
+    chosen = {name for name, model in catalogs.models.items() if model.moe_selection_bias}
+    assert {"deepseek-v3.2", "glm-4.6", "kimi-k2.5", "minimax-m2.5", "nemotron-3-nano-30b-a3b"} < chosen
+    assert not chosen & {"gpt-oss-120b", "mixtral-8x7b", "qwen3-30b-a3b", "llama-4-scout", "deepseek-v2-lite"}
+
+
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "gpt-oss-120b", "deepseek-r1", "glm-4.5-air"])
 def test_a_model_without_such_norms_waits_for_none(catalogs: Catalogs, model: str) -> None:
     assert not catalogs.model(model).qk_norm

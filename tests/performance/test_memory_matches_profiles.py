@@ -120,3 +120,16 @@ def test_pipeline_stages_share_layers_and_cache(catalogs: Catalogs) -> None:
     one, two = (memory_use(setup_of(catalogs, pipeline_parallel=pp)) for pp in (1, 2))
     assert two.weights[0] < 0.6 * one.weights[0]
     assert two.kv_capacity_tokens[0] > 2 * one.kv_capacity_tokens[0]
+
+
+def test_a_share_of_free_memory_leaves_a_part_of_it_whatever_the_weights(catalogs: Catalogs) -> None:
+    """TensorRT-LLM's cache is 0.9 of what all else leaves: of 70B on two cards far more than 0.95 of them leave."""
+    for changes in ({"tensor_parallel": 2}, {"tensor_parallel": 8}):
+        setup = setup_of(catalogs, engine="tensorrt-llm", model="llama-3.1-70b", **changes)
+        use = memory_use(setup)
+        seen = setup.hardware.usable_bytes * (1 - setup.constants["driver_reserve_share"])
+        taken = use.weights + use.activations + use.overhead
+        assert use.kv_capacity == pytest.approx(0.9 * (seen - taken))
+        assert use.usable == pytest.approx(taken + use.kv_capacity)
+    two = setup_of(catalogs, engine="vllm", model="llama-3.1-70b", tensor_parallel=2)
+    assert memory_use(two).usable == pytest.approx(0.92 * two.hardware.usable_bytes * (1 - 0.00578))

@@ -35,7 +35,7 @@ def with_deployment(report: PlanReport, **changes: Any) -> PlanReport:
 
 def on_tensorrt(report: PlanReport, **changes: Any) -> PlanReport:
     """The plan with its first deployment on TensorRT-LLM."""
-    starts = {"memory_utilization": 0.95, "max_num_seqs": 2048, "max_num_batched_tokens": 8192}
+    starts = {"memory_utilization": 0.9, "max_num_seqs": 2048, "max_num_batched_tokens": 8192}
     settings = report.deployments[0].engine_starts_with.model_copy(update=starts)
     engine = {"engine": "tensorrt-llm", "engine_version": "1.2.1", "engine_starts_with": settings}
     return with_deployment(report, **engine, **changes)

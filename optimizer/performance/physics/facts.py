@@ -60,6 +60,7 @@ def network_facts(model: Model) -> dict[str, float]:
         "experts": experts,
         "active_experts": active,
         "expert_layers": routed_layers,
+        "corrected_layers": routed_layers if model.moe_selection_bias else 0,
         "lone_expert_layers": 0 if model.moe_shared_intermediate_size else routed_layers,
         "normed_layers": model.kv_cache_layers if model.qk_norm and not latent else 0,
         "expert_width": float(model.moe_intermediate_size or model.intermediate_size),

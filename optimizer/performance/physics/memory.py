@@ -37,21 +37,25 @@ class MemoryUse(RowArrays):
 
 def memory_use(setup: Setup) -> MemoryUse:
     """Where a GPU's memory goes."""
-    usable, weights = usable_bytes(setup), weight_bytes(setup)
-    activations, overhead = activation_bytes(setup), runtime_bytes(setup)
+    weights, activations, overhead = weight_bytes(setup), activation_bytes(setup), runtime_bytes(setup)
+    usable = usable_bytes(setup, weights + activations + overhead)
     left = usable - weights - activations - overhead
     per_token = kv_bytes_per_token(setup)
     tokens = np.maximum(left, 0.0) / per_token * cache_copies(setup)
     return MemoryUse(usable, weights, activations, overhead, left, tokens)
 
 
-def usable_bytes(setup: Setup) -> Floats:
-    """usable = device memory · (1 − driver reserve) · the engine's share.
+def usable_bytes(setup: Setup, taken: Floats) -> Floats:
+    """What an engine may take of device memory · (1 − driver reserve), (n,): its share.
 
-    Source: vLLM start-up profiles; the framework sees 79.19 of an H100's 79.65 GiB.
+    vLLM's and SGLang's is one of the device. TensorRT-LLM takes for its cache a share of what is left free when all
+    else is `taken` (n,).
+    Source: vLLM start-up profiles; the framework sees 79.19 of an H100's 79.65 GiB. TensorRT-LLM, `KvCacheConfig`,
+    `free_gpu_memory_fraction`.
     """
+    share = setup.layout.memory_utilization
     seen = setup.hardware.usable_bytes * (1 - setup.constants["driver_reserve_share"])
-    return seen * setup.layout.memory_utilization
+    return share * seen + setup.constants["share_of_free_memory"] * (1 - share) * taken
 
 
 def weight_bytes(setup: Setup) -> Floats:

@@ -126,6 +126,8 @@ class Network(RowArrays):
     experts: Floats
     active_experts: Floats
     expert_layers: Floats
+    corrected_layers: Floats
+    """Layers whose experts are chosen by scores that a bias corrects."""
     lone_expert_layers: Floats
     """Layers of routed experts alone, with neither a dense nor a shared MLP."""
     normed_layers: Floats

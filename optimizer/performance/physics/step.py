@@ -165,6 +165,7 @@ def step_overhead_seconds(setup: Setup) -> Floats:
     """Host and launch time the engine adds to a step, (n,): per step, per layer, expert layer and latent layer.
 
     Norms of queries and keys are kernels of their own, whatever the engine (`q_norm`, `k_norm` of its model files).
+    Experts that a corrected score chooses take kernels that a softmax does not (`noaux_tc` of DeepSeek-V3).
     Formats differ in the kernels around a product: activations are quantized, scales laid out, experts sorted.
     """
     return setup.constants["step_overhead_s"] + layers_overhead_seconds(setup)
@@ -179,7 +180,7 @@ def layers_overhead_seconds(setup: Setup) -> Floats:
         constants["expert_layer_overhead_s"] * constants["expert_format_factor"] + constants["expert_layer_floor_s"]
     )
     latent = np.where(network.latent > 0, constants["latent_layer_overhead_s"], 0.0)
-    body = body + constants["qk_norm_s"] * network.normed_layers
+    body = body + constants["qk_norm_s"] * network.normed_layers + constants["routing_s"] * network.corrected_layers
     return body + network.expert_layers * routed + network.layers * latent
 
 

@@ -195,5 +195,6 @@ def _engine(claim: Claim, d: Deployment, number: int, name: str) -> Findings:
     layout = claim.setup.layout
     own = (layout.memory_utilization[number], layout.max_num_seqs[number], layout.max_batched_tokens[number])
     stated = (shown.memory_utilization, shown.max_num_seqs, shown.max_num_batched_tokens)
-    text = f"{name}: {d.engine} {newest} takes {own[0]:.0%} of memory, {own[1]:g} sequences, {own[2]:g} tokens a step"
+    limits = f"{own[1]:g} sequences, {own[2]:g} tokens a step"
+    text = f"{name}: {d.engine} {newest} has a memory share of {own[0]:.0%}, {limits}"
     yield claim.same(float(own[0]), stated[0]) and own[1:] == stated[1:], text

@@ -42,8 +42,8 @@ PROVENANCE: Final = (
     "price {provenance.price_confidence}, {provenance.price_age_days} days old"
 )
 ENGINE: Final = (
-    "{engine} {engine_version} on {gpu} as it starts by default: {engine_starts_with.memory_utilization:.0%} of the "
-    "memory, {engine_starts_with.max_num_seqs:,} sequences, {engine_starts_with.max_num_batched_tokens:,} tokens a step"
+    "{engine} {engine_version} on {gpu} by default: memory share {engine_starts_with.memory_utilization:.0%}, "
+    "{engine_starts_with.max_num_seqs:,} sequences, {engine_starts_with.max_num_batched_tokens:,} tokens a step"
 )
 WHAT_RUNS_AT_WHAT_LOAD: Final[Mapping[str, Cell]] = {
     "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {precisions_of(d)}",

@@ -84,7 +84,7 @@ class Release:
 
 
 def memory_share(d: Deployment) -> str:
-    """Of the device memory that the engine takes."""
+    """Of the device memory, or of what is left free of it, that the engine takes."""
     return exactly(d.engine_starts_with.memory_utilization)
 
 

@@ -34,7 +34,7 @@ class EngineSettings(NamedTuple):
     """What a server runs with where nobody sets anything.
 
     Attributes:
-        memory_utilization: Share of the usable device memory that it takes.
+        memory_utilization: Share of the usable device memory that it takes, or, for its cache, of what is left free.
         max_num_seqs: Sequences that run at once.
         max_num_batched_tokens: Tokens of one step.
     """
@@ -61,7 +61,8 @@ class Engine(Strict):
     serving: Serving = "continuous_batching"
     """Engines that serve alike are evidence for each other on a GPU."""
     memory_utilization: Annotated[float, Field(gt=0, le=1)]
-    """Share of usable memory the engine takes by default."""
+    """What it is told by default: of usable memory, or of what is left free where calibration says so
+    (`share_of_free_memory`)."""
     max_num_seqs: Count
     max_num_batched_tokens: Count
     newest_version: str

@@ -33,6 +33,8 @@ class Model(Strict):
     moe_layer_step: Count = 1
     moe_layers: Count | None = None
     """Layers with routed experts; None where the dense ones at the front and the step say it."""
+    moe_selection_bias: bool = False
+    """Whether experts are chosen by scores that a bias corrects, in kernels of their own."""
     vocab_size: Count
     max_context_tokens: Count
     attention: str

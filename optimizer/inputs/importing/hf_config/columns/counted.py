@@ -52,6 +52,7 @@ def shape_columns(decoder: Decoder, experts: ExpertNetwork | None, width: int) -
             "moe_first_dense_layers": dense_first,
             "moe_layer_step": step,
             "moe_layers": None if len(at) == as_told else len(at),
+            "moe_selection_bias": experts.selection_bias,
         }
         if experts
         else {}

@@ -55,7 +55,8 @@ def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
     active = max(1, round(active * count / (count + passed)))
     if 1 < count <= active:
         fields.refuse(fields.stated(*CHOSEN_EXPERTS), f"{active} of {count} experts work on a token: none is left out")
-    beside = family.dense_beside_experts
+    beside, corrected = family.dense_beside_experts, fields.get("topk_method") == "noaux_tc"
+    stated = fields.flag("use_routing_bias", missing=False) or fields.flag("use_moe_router_bias", missing=False)
     return ExpertNetwork(
         count=count,
         active=active,
@@ -63,7 +64,8 @@ def _experts(fields: Fields, family: ModelFamily) -> ExpertNetwork:
         width=width,
         gated=family.gated_mlp,
         bias=family.expert_bias,
-        router_bias=family.expert_bias or fields.get("topk_method") == "noaux_tc",
+        router_bias=family.expert_bias or corrected,
+        selection_bias=family.selection_bias or corrected or stated,
         latent=fields.count("moe_latent_size", "routed_expert_hidden_size", "moe_hidden_size", missing=0),
         latent_norm=fields.flag("latent_moe_use_norm", missing=False),
         shared_width=fields.count("intermediate_size") if beside else shared,

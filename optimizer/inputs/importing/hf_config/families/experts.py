@@ -68,7 +68,9 @@ EXPERT_FAMILIES: Final[dict[str, ModelFamily]] = {
         head_dim_required=True,
         defaults={"global_head_dim": 512},
     ),
-    "glm4_moe": ModelFamily(bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes"),
+    "glm4_moe": ModelFamily(
+        bias="qkv as stated", qk_norm="head", qk_norm_field="use_qk_norm", experts="yes", selection_bias=True
+    ),
     "gpt_oss": ModelFamily(
         bias="all", window="by layer type", sinks="all", experts="yes", expert_bias=True, head_dim_required=True
     ),

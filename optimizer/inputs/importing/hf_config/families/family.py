@@ -42,6 +42,7 @@ class ModelFamily:
         global_every: With alternating windows and chunks, every n-th layer sees the whole context.
         experts: Whether layers have experts: none, some, or as the configuration says.
         searched: Whether an architecture search left each block with heads and a width of its own.
+        selection_bias: Whether a bias always corrects the scores by which experts are chosen.
         shared_experts: How many experts every token meets, where nothing is stated.
         dense_beside_experts: Whether a dense network runs beside the experts of every layer.
         gate: A gate on the output of attention; `gate_field` turns it on, or says which, where it is named.
@@ -87,6 +88,7 @@ class ModelFamily:
     searched: bool = False
     experts: HasExperts = "no"
     expert_bias: bool = False
+    selection_bias: bool = False
     shared_experts: int = 0
     shared_gate: bool = False
     dense_beside_experts: bool = False

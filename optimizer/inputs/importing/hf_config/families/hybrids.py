@@ -19,7 +19,9 @@ _QWEN3_NEXT: Final = ModelFamily(
     head_dim_required=True,
     defaults={"full_attention_interval": 4},
 )
-_NEMOTRON_H: Final = ModelFamily(recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated")
+_NEMOTRON_H: Final = ModelFamily(
+    recurrent="mamba", blocks=True, norms=1, gated_mlp=False, experts="as stated", selection_bias=True
+)
 _QWEN4_EXP: Final = replace(_QWEN3_NEXT, norms=0, indexed="blocks")
 
 HYBRID_FAMILIES: Final[dict[str, ModelFamily]] = {

@@ -29,6 +29,8 @@ class ExpertNetwork:
     gated: bool = True
     bias: bool = False
     router_bias: bool = False
+    selection_bias: bool = False
+    """Whether a bias corrects the scores by which experts are chosen."""
     latent: int = 0
     """Width of the state that routed experts see, where it is narrower than the hidden state; 0 where it is not."""
     latent_norm: bool = False
