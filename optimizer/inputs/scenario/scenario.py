@@ -339,5 +339,5 @@ class Scenario(Strict):
     def _names_are_unique(self) -> Self:
         twice = repeated(look(workload.name) for workload in self.workloads)
         if twice:
-            raise ValueError(f"two workloads are named {twice}")
+            raise FieldError("workloads", f"two are named {twice}", "give each a name of its own")
         return self
