@@ -218,9 +218,9 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
         case "missing":
             problem = "missing"
         case "too_short":
-            problem = f"takes at least {detail['ctx']['min_length']} entries, not {len(detail['input'])}"
+            problem = f"takes at least {_entries(detail['ctx']['min_length'])}, not {len(detail['input'])}"
         case "too_long":
-            problem = f"takes at most {detail['ctx']['max_length']} entries, not {len(detail['input'])}"
+            problem = f"takes at most {_entries(detail['ctx']['max_length'])}, not {len(detail['input'])}"
         case kind:
             message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
             message = PLAIN_WORDS.get(kind, message)
@@ -228,6 +228,11 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
             problem = message[0].lower() + message[1:] + shown
             hint = _fields_wanted(detail.get("input"), _fields_at(location, root)) if kind in _WANTS_FIELDS else ""
     return Finding(document.file, document.line(location), document.path(location), problem, hint)
+
+
+def _entries(count: int) -> str:
+    """So many of a list."""
+    return f"{count} entr{'y' if count == 1 else 'ies'}"
 
 
 def _fields_wanted(given: object, fields: set[str]) -> str:

@@ -239,17 +239,21 @@ class Policy(Strict):
     gpus: Annotated[AllowDeny, NameOf("gpu")] = AllowDeny()
     regions: Annotated[AllowDeny, NameOf("region")] = AllowDeny()
     countries: Annotated[Countries, NameOf("country")] = Countries()
-    sellers: Annotated[tuple[SellerKind, ...], Listed] = ("hyperscaler", "established")
+    sellers: Annotated[tuple[SellerKind, ...], Listed, Field(min_length=1)] = ("hyperscaler", "established")
     """Kinds of seller that one would sign with; hardware of one's own has none."""
     consumer_gpus: bool = False
     """Whether gaming cards are rented, whose driver is not licensed for data centres."""
-    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud", "marketplace")
+    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed, Field(min_length=1)] = (
+        "hyperscaler",
+        "neocloud",
+        "marketplace",
+    )
     """Container `platform`s, which rent no machine, are opted into."""
     hosting: Annotated[tuple[Hosting, ...], Listed, Field(min_length=1)] = ("rented", "owned")
     """`serverless` APIs are opted into: nobody measured their latency; so are containers paid `per_second`."""
-    pricing_terms: Annotated[tuple[PricingTerm, ...], Listed] = ("on_demand",)
+    pricing_terms: Annotated[tuple[PricingTerm, ...], Listed, Field(min_length=1)] = ("on_demand",)
     """Of what is rented; owned hardware has no term to choose."""
-    price_confidence: Annotated[tuple[Confidence, ...], Listed] = ("listed", "derived")
+    price_confidence: Annotated[tuple[Confidence, ...], Listed, Field(min_length=1)] = ("listed", "derived")
     """`seed` prices, quoted in articles without a price list behind them, are opted into."""
     max_price_age_days: PositiveWhole | None = None
     """Older prices are left out, counted back from the catalog's date; without it a plan takes them and says so."""
