@@ -141,7 +141,10 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     yield Section("What binds", tuple(item.text for item in explained.binding))
     yield Section("What holds with room", tuple(item.text for item in explained.requirements if not item.binding))
     yield _steps(explained.marginal_values)
-    among = "until another plan with no more configurations, places and instances costs less"
+    among = (
+        "tighter: until these machines no longer do at this cost; looser, or at another price: until another plan with "
+        "no more configurations, places and instances costs less"
+    )
     points = table_of(explained.breakpoints, BREAKPOINTS)
     yield Section("How far it holds", (among, NOT_SIMULATED) if points.rows else (), points)
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
