@@ -1,4 +1,4 @@
-"""What a page says of requests that no machine of a plan's own serves: on what they run and where their money goes."""
+"""What a page says of requests that no rented machine serves: what runs, where the money goes, why nothing can."""
 
 from dataclasses import replace
 
@@ -50,3 +50,9 @@ def test_what_is_hosted_is_where_the_money_goes(hosting: str, words: str, few: C
     """All of the bill was left out, and compute told of $0.00 in five parts."""
     _, said = page(rarely(hosting), few, verbose=True).split("Where the money goes ")
     assert said.startswith(words)
+
+
+def test_without_hardware_of_ones_own_it_is_said_where_it_is_told(few: Catalogs) -> None:
+    """Without `--catalogs` it was told that hosting cannot hold, and of no file that would mend it."""
+    said = page(rarely("owned"), few, verbose=False)
+    assert "policy.hosting: no hardware of one's own is known: owned.csv in the folder of --catalogs" in said

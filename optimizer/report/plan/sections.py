@@ -170,6 +170,7 @@ def _ways_out(report: PlanReport) -> Iterator[Section]:
             if item.conflict == conflict
         )
         yield Section(f"{which} cannot hold together, even if nothing else were asked", tuple(lines))
+    yield Section("What lets nothing in, and what is left out", tuple(explained.warnings))
     ways = tuple(way.text for way in explained.relaxations)
     yield Section("Ways out, re-solved", (*ways, *explained.broken_ways))
 
