@@ -262,7 +262,7 @@ def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation
     conflict, relaxations, broken, left_out = ways_out(beside, held_plan) if proven else ([], [], (), [])
     verdict = "No plan meets" if proven else "No plan was found in time for"
     verdict = "None of the plans considered meets" if proven and narrow(answer) else verdict
-    kept = f"{counts.kept:,} of {counts.evaluated:,} candidates meet the service levels"
+    kept = f"{counts.kept:,} of {counts.evaluated:,} candidates pass what is asked of each"
     way = f" Cheapest way out: {relaxations[0].text}." if relaxations else ""
     return Explanation(
         summary=f"{verdict} {inquiry.scenario.name}: {answer.solution.reason}; {kept}.{way}",
