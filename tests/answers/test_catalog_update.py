@@ -33,6 +33,15 @@ def test_a_newer_price_is_taken_and_what_moved_is_told(tmp_path: Path) -> None:
     assert [o.price_usd_per_hour for o in known.offers if o.id == move.subject] == [Decimal("4.79")]
 
 
+@pytest.mark.parametrize(("day", "told"), [("2031-11-25", True), ("2026-12-01", False)])
+def test_a_day_far_ahead_is_to_be_looked_at(optimizer: Command, tmp_path: Path, day: str, told: bool) -> None:
+    """One date of 2031 made every other price five years old, without a word."""
+    path = newer(tmp_path, f"{KNOWN},4.79,on_demand,{day},{SOURCE}")
+    result = optimizer("catalog", "update", str(path), "--output", str(tmp_path / "own"))
+    assert result.code == 0
+    assert ("every other price is older by as much: see whether a date slipped" in " ".join(result.out.split())) == told
+
+
 def test_an_older_price_is_left_out_and_nothing_is_written(tmp_path: Path) -> None:
     update = update_catalogs(newer(tmp_path, f"{KNOWN},1.99,on_demand,2025-12-01,{SOURCE}"), tmp_path / "own")
     assert (update.older, update.files, update.diff.moves) == (1, {}, ())

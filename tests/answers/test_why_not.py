@@ -164,6 +164,15 @@ def test_policies_and_floors_that_bar_it_are_named_with_what_it_would_cost(few: 
     assert rough.admitted_monthly_cost_usd is not None
 
 
+@pytest.mark.parametrize(("confidence", "said"), [(0.9, " ms of 9 ms at the 90 % bound, "), (0.5, " ms of 9 ms, ")])
+def test_a_latency_that_is_missed_at_a_bound_says_so(confidence: float, said: str, few: Catalogs) -> None:
+    """It told a bound as what is reached: 932 ms of a replica that is predicted to take 81."""
+    raw = SCENARIO["workloads"][0] | {"slo": {"tpot_ms": 9}}
+    scenario = Scenario.model_validate(SCENARIO | {"workloads": [raw], "policy": {"confidence": confidence}})
+    texts = [each.text for each in why_not(scenario, few, Choice(gpu="l4")).shortfalls]
+    assert any(said in text and "TPOT: " in text for text in texts), texts
+
+
 def test_the_floor_of_the_worst_benchmark_is_named_with_both_numbers(few: Catalogs) -> None:
     raw = SCENARIO["workloads"][0] | {"min_quality": None, "min_quality_worst": 0.98}
     scenario = Scenario.model_validate(SCENARIO | {"workloads": [raw]})

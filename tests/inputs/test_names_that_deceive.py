@@ -119,7 +119,7 @@ def test_shipped_names_deceive_nobody() -> None:
         (
             SCENARIO,
             SCENARIO + SCENARIO.splitlines()[2].replace("name: c", "name: C") + "\n",
-            "two workloads are named c",
+            "two are named c",
         ),
     ],
 )

@@ -205,6 +205,13 @@ def test_stated_replicas_leave_each_its_part_of_the_gpus(catalogs: Catalogs, gpu
     assert f"layout not given: tp {tp}, pp 1, {dp} replicas" in row["pred_reason"]
 
 
+def test_gpus_that_a_layout_leaves_idle_are_named(catalogs: Catalogs) -> None:
+    """Two replicas of two GPUs in a row of eight were predicted without a word."""
+    row = one(catalogs, num_gpus=8, tp=2, dp=2)
+    assert row["pred_reason"] == "tp x pp x dp is 4 of 8 GPUs: the others do nothing"
+    assert one(catalogs, num_gpus=8, tp=2, dp=4)["pred_reason"] == ""
+
+
 def test_a_degree_that_no_engine_runs_is_not_assumed(catalogs: Catalogs) -> None:
     row = one(catalogs, model="qwen2.5-7b", num_gpus=8, tp=None, dp=1)
     assert "layout not given: tp 1, pp 1, 1 replicas" in row["pred_reason"]

@@ -73,6 +73,7 @@ def test_every_price_of_the_model_is_either_admitted_or_rejected(asked: Scenario
         ({}, {"min_quality_worst": 0.9}, "api_quality_worst"),
         ({}, {"unknown_quality": "reject"}, "api_published"),
         ({}, {"model": "allenai/Llama-3.1-Tulu-3-8B"}, "api_weights"),
+        ({}, {"lora_adapters": {"count": 1, "rank": 16}}, "api_weights"),
         ({}, {"model": "deepseek-r1", "input_tokens": 60_000}, "api_context"),
     ],
 )

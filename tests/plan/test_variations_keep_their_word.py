@@ -92,6 +92,18 @@ def test_the_plan_holds_up_to_a_breakpoint_and_not_beyond(report: PlanReport, fe
             assert item.direction == "tighter" or (beyond is not None and beyond < report.monthly_cost_usd)
 
 
+def test_beyond_a_tighter_limit_one_more_instance_may_be_bought(few: Catalogs) -> None:
+    """Of no more instances than the plan's a dearer card took over, at what the same table of steps had for less."""
+    scenario = Scenario.model_validate(SCENARIO | {"policy": {"spare_replicas": 1, "gpus": {"allow": ["l4", "h100*"]}}})
+    explained = optimize(scenario, few, thorough=True).explanation
+    steps = {(item.field, item.to): item for item in explained.marginal_values if item.direction == "tighter"}
+    (beyond,) = [
+        item for item in explained.breakpoints if (item.field, item.direction) == ("policy.spare_replicas", "tighter")
+    ]
+    assert (beyond.field, beyond.changes_at) in steps
+    assert beyond.monthly_cost_usd == steps[beyond.field, beyond.changes_at].monthly_cost_usd, beyond.text
+
+
 def test_where_a_looser_limit_changes_is_told_with_the_plan_there(few: Catalogs) -> None:
     """It told what the plan costs at the end of the range: two cards all week, not the second by day alone."""
     day = {"hourly": [4] * 12 + [9] * 4 + [4] * 8, "peak_requests_per_second": 22}
@@ -101,7 +113,7 @@ def test_where_a_looser_limit_changes_is_told_with_the_plan_there(few: Catalogs)
     inquiry = for_variations(Inquiry.of(scenario, few))
     chosen = read_back(solved(inquiry))
     moved = [each for each in levers(scenario, inquiry.options, chosen.deployments) if is_demand(each.field)]
-    found = [each for each in limit_breakpoints(inquiry, chosen, moved, broken) if each.direction == "looser"]
+    found = [each for each in limit_breakpoints(inquiry, inquiry, chosen, moved, broken) if each.direction == "looser"]
     assert [each.field for each in found] == ["workloads[chat.v2].demand.peak_requests_per_second"]
     for each in found:
         assert each.changes_at is not None

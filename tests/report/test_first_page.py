@@ -117,7 +117,7 @@ def test_what_may_save_is_told_where_no_plan_is_known_that_holds(planned: Callab
     dear = bounded.model_copy(update={"kind": "sellers", "change": "dearer", "at_least_usd": Decimal(120)})
     empty = {"alternatives": [], "opportunities": [], "also_priced": [], "only_bounded": [dear, bounded]}
     table = choices_in_short(explained.model_copy(update=empty), Decimal(100)).table
-    assert table.rows == (("wider", "with spot", "≥ $70", "≥ −$30", "no plan known yet: time was up"),)
+    assert table.rows == (("wider", "with spot", "≥ $70", "≥ −$30", "no plan known yet: its share of the time was up"),)
     broke = bounded.model_copy(update={"text": f"with spot: saves at most $30.00 a month, {NOT_HELD}"})
     again = choices_in_short(explained.model_copy(update=empty | {"only_bounded": [broke]}), Decimal(100)).table
     assert again.rows[0][-1] == "no plan known yet that holds in simulation"

@@ -227,6 +227,9 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
             "api-at-night", lambda c: hosted(c, lambda _: {"model": "llama-3.1-8b"}), "may serve it"
         ),
         "an API for a fine-tune that it does not serve": Broken("api-at-night", tuned, "serves the weights that "),
+        "an API without the adapter": Broken(
+            "api-at-night", workload(lora_adapters={"count": 1, "rank": 16}), "without the adapter"
+        ),
         "an API paid as containers are": Broken(
             "api-at-night", lambda c: hosted(c, lambda _: {"paid_by": "second"}), "is paid by the request"
         ),

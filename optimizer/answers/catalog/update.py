@@ -35,13 +35,15 @@ class CatalogUpdate:
         older: Rows left out because what is known is newer.
         diff: Between what was known and what is known now.
         files: Files written, with the rows that each now holds.
-        as_of: The day from which ages are now measured.
+        as_of_before: The day from which ages were measured.
+        as_of: The day from which they are now.
     """
 
     imported: Mapping[str, ImportedPrices]
     older: int
     diff: CatalogDiff
     files: Mapping[Path, int]
+    as_of_before: date
     as_of: date
 
 
@@ -80,7 +82,7 @@ def update_catalogs(newer: Path, own: Path, terms: PriceListTerms = NOTHING_MORE
     taken = {name: rows.values() for name, rows in tables.items() if rows}
     files = write_overlay(own, taken) if taken else {}
     diff = catalog_diff(before, snapshot(own if files else overlay))
-    return CatalogUpdate(imported, older, diff, files, max(as_of, known.as_of))
+    return CatalogUpdate(imported, older, diff, files, known.as_of, max(as_of, known.as_of))
 
 
 def _files(newer: Path) -> list[Path]:

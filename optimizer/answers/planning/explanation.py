@@ -199,9 +199,9 @@ def with_variations(
     every = levers(beside.scenario, beside.options, bought.deployments)
     moved = every if thorough else worth_moving(every, limits)
     values, steps_stopped = until_limit(marginal_values(few, bought, limits, moved))
-    # how far the plan holds is told of the plans that are no more complicated, of which it is the cheapest
+    # what saves is told of the plans that are no more complicated, of which this one is the cheapest
     as_simple = few.as_simple_as(answer.complexity)
-    how_far = limit_breakpoints(as_simple, bought, every, held_answer) if thorough else iter(())
+    how_far = limit_breakpoints(few, as_simple, bought, every, held_answer) if thorough else iter(())
     points, moves_stopped = until_limit(how_far)
     prices, prices_stopped = until_limit(price_breakpoints(as_simple, bought, held_answer) if thorough else iter(()))
     rests_on, exposure_stopped = None, None
@@ -262,7 +262,7 @@ def without_plan(answer: Answer, beside: Inquiry, counts: Census) -> Explanation
     conflict, relaxations, broken, left_out = ways_out(beside, held_plan) if proven else ([], [], (), [])
     verdict = "No plan meets" if proven else "No plan was found in time for"
     verdict = "None of the plans considered meets" if proven and narrow(answer) else verdict
-    kept = f"{counts.kept:,} of {counts.evaluated:,} candidates meet the service levels"
+    kept = f"{counts.kept:,} of {counts.evaluated:,} candidates pass what is asked of each"
     way = f" Cheapest way out: {relaxations[0].text}." if relaxations else ""
     return Explanation(
         summary=f"{verdict} {inquiry.scenario.name}: {answer.solution.reason}; {kept}.{way}",

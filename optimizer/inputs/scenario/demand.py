@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from optimizer.base.figures import exactly
 from optimizer.base.model import Strict
@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.fields import (
     MAX_TOKENS,
     FieldError,
     HourlyRate,
+    InShort,
     ManyTokens,
     Number,
     PositiveShare,
@@ -51,7 +52,12 @@ def _hour(value: Any) -> Any:
     return int(found[1])
 
 
-Hour = Annotated[int, Number, BeforeValidator(_hour), Field(ge=0, le=24)]
+Hour = Annotated[
+    int,
+    Number,
+    Field(ge=0, le=24),
+    InShort(_hour, lambda _: {"type": "string", "pattern": f"^{FULL_HOUR.pattern}$"}),
+]
 """Of the day; 24 is midnight at its end."""
 
 

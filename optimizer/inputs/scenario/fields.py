@@ -1,17 +1,41 @@
 """Kinds of value in a scenario: numbers with their range, names, lists of names that are allowed or denied."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from optimizer.base.model import Strict
 
 MAX_NAMES = 1000
 """Of one list: more than any catalog holds and few enough to check each with suggestions."""
+
+
+@dataclass(frozen=True)
+class InShort:
+    """Marks a field that may also be written in short, which the schema of what is read then admits, too.
+
+    Attributes:
+        read: From what is written, short or not, to the whole.
+        form: From the schema of the whole to that of the short form.
+    """
+
+    read: Callable[[Any], Any]
+    form: Callable[[JsonSchemaValue], JsonSchemaValue]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Reads before anything is validated."""
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Either form where it is read; what is written is whole."""
+        whole = handler(core)
+        return whole if handler.mode == "serialization" else {"anyOf": [whole, self.form(whole)]}
 
 
 def _no_truth_value(value: object) -> object:
@@ -35,13 +59,21 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
-def everywhere(value: Any) -> Any:
+def _everywhere(value: Any) -> Any:
     """Reads a bare number as the figure of everything that a pattern may match."""
     return value if value is None or isinstance(value, dict) else {"*": value}
 
 
+def _figure(whole: JsonSchemaValue) -> JsonSchemaValue:
+    """The schema of one of the figures by pattern."""
+    by_pattern = next(each for each in whole.get("anyOf", [whole]) if "additionalProperties" in each)
+    figure: JsonSchemaValue = by_pattern["additionalProperties"]
+    return figure
+
+
 Number = BeforeValidator(_no_truth_value)
-Listed = BeforeValidator(_listed)
+Listed = InShort(_listed, lambda whole: whole["items"])
+Everywhere = InShort(_everywhere, _figure)
 Folded = BeforeValidator(_folded)
 
 MAX_RATE = 1e6
@@ -69,8 +101,8 @@ Usd = Annotated[float, Number, Field(ge=0, le=1e12)]
 PositiveUsd = Annotated[float, Number, Field(gt=0, le=1e12)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
 ModelName = Annotated[str, Field(min_length=1, max_length=200)]
-Names = Annotated[tuple[str, ...], Listed, Field(max_length=MAX_NAMES)]
-Codes = Annotated[tuple[str, ...], Folded, Listed, Field(max_length=MAX_NAMES)]
+Names = Annotated[tuple[str, ...], Field(max_length=MAX_NAMES), Listed]
+Codes = Annotated[tuple[str, ...], Field(max_length=MAX_NAMES), Folded, Listed]
 
 
 NameKind = Literal[

@@ -10,12 +10,12 @@ from typing import Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, InputError, did_you_mean, some_of
 from optimizer.base.files import STANDARD_INPUT, name_of, read_text
 from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
-from optimizer.inputs.scenario.fields import FieldError
+from optimizer.inputs.scenario.fields import AllowDeny, FieldError
 from optimizer.inputs.scenario.names import record_in, with_unknown_names
 from optimizer.inputs.scenario.other_words import field_meant
 from optimizer.inputs.scenario.restating import restated, with_accepted, with_thinking
@@ -35,6 +35,7 @@ PLAIN_WORDS = {
     "int_type": "expected a whole number",
     "model_attributes_type": "expected fields with values",
     "model_type": "expected fields with values",
+    "string_pattern_mismatch": "expected letters, digits, '.', '_' and '-', a letter or digit first",
     "string_type": "expected text",
     "tuple_type": "expected a list",
 }
@@ -217,18 +218,29 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
         case "missing":
             problem = "missing"
         case "too_short":
-            problem = f"takes at least {detail['ctx']['min_length']} entries, not {len(detail['input'])}"
+            problem = f"takes at least {_entries(detail['ctx']['min_length'])}, not {len(detail['input'])}"
         case "too_long":
-            problem = f"takes at most {detail['ctx']['max_length']} entries, not {len(detail['input'])}"
+            problem = f"takes at most {_entries(detail['ctx']['max_length'])}, not {len(detail['input'])}"
         case kind:
             message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
             message = PLAIN_WORDS.get(kind, message)
             shown = "" if kind == "value_error" else f", not {_shown(detail.get('input'))}"
             problem = message[0].lower() + message[1:] + shown
-            # where few fields belong, it helps to know which
-            within = _fields_at(location, root) if kind in _WANTS_FIELDS else set()
-            hint = f"its fields: {', '.join(sorted(within))}" if 0 < len(within) <= _MOST_TOLD else ""
+            hint = _fields_wanted(detail.get("input"), _fields_at(location, root)) if kind in _WANTS_FIELDS else ""
     return Finding(document.file, document.line(location), document.path(location), problem, hint)
+
+
+def _entries(count: int) -> str:
+    """So many of a list."""
+    return f"{count} entr{'y' if count == 1 else 'ies'}"
+
+
+def _fields_wanted(given: object, fields: set[str]) -> str:
+    """How to write it with fields: names alone are those to allow; where few fields belong, it helps to know them."""
+    names = [given] if isinstance(given, str) else given
+    if fields == set(AllowDeny.model_fields) and isinstance(names, list) and names:
+        return f"write {{allow: [{some_of([str(name) for name in names])}]}}; its fields: allow, deny"
+    return f"its fields: {', '.join(sorted(fields))}" if 0 < len(fields) <= _MOST_TOLD else ""
 
 
 def _shown(value: object) -> str:
@@ -238,7 +250,9 @@ def _shown(value: object) -> str:
 
 def _written_location(detail: ErrorDetails) -> Location:
     """Where it stands in the file; a field nobody knows may be called like a branch of a union."""
-    *above, last = detail["loc"] or ("",)
+    if not detail["loc"]:
+        return ()
+    *above, last = detail["loc"]
     steps = tuple(step for step in above if not _is_type_tag(step))
     return steps if _is_type_tag(last) and detail["type"] != "extra_forbidden" else (*steps, last)
 

@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.units import BYTES_PER_GB, HOURS_PER_MONTH, HOURS_PER_WEEK, MINUTES_PER_HOUR
@@ -14,6 +14,7 @@ from optimizer.inputs.scenario.fields import (
     MAX_NAMES,
     AllowDeny,
     Countries,
+    Everywhere,
     Listed,
     NameOf,
     Names,
@@ -25,7 +26,6 @@ from optimizer.inputs.scenario.fields import (
     Usd,
     Whole,
     WithoutEvidence,
-    everywhere,
 )
 
 DEFAULT_MAX_UTILIZATION = 0.85
@@ -84,7 +84,7 @@ class Grid(Strict):
     """What a kilowatt-hour emits, and how much power a data centre draws for each kW of its GPUs."""
 
     g_co2_per_kwh: Annotated[
-        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, BeforeValidator(everywhere), NameOf("region")
+        Annotated[dict[str, GramsPerKwh], Field(min_length=1)] | None, Everywhere, NameOf("region")
     ] = None
     """One number, or numbers by region with wildcards; the first pattern that matches counts. Without it the catalogs'
     yearly means of regions and countries."""
@@ -181,9 +181,7 @@ class Elastic(Strict):
     max_periods: Annotated[int, Number, Field(ge=1, le=168)] = DEFAULT_MAX_PERIODS
     """Different hours of the week that the first plan tells apart, more of them rounded up to their neighbours; it is
     then held against the best plan of every hour."""
-    minimum_billing_hours: Annotated[dict[str, BilledHours], BeforeValidator(everywhere), NameOf("seller")] = Field(
-        default_factory=dict
-    )
+    minimum_billing_hours: Annotated[dict[str, BilledHours], Everywhere, NameOf("seller")] = Field(default_factory=dict)
     """Hours for which an instance that comes and goes is paid once started: one number, or numbers by provider with
     wildcards; the first pattern that matches counts, others are paid by the hour that they run."""
     repartition_minutes: Repartition = "never"
@@ -239,21 +237,25 @@ class Policy(Strict):
     gpus: Annotated[AllowDeny, NameOf("gpu")] = AllowDeny()
     regions: Annotated[AllowDeny, NameOf("region")] = AllowDeny()
     countries: Annotated[Countries, NameOf("country")] = Countries()
-    sellers: Annotated[tuple[SellerKind, ...], Listed] = ("hyperscaler", "established")
+    sellers: Annotated[tuple[SellerKind, ...], Field(min_length=1), Listed] = ("hyperscaler", "established")
     """Kinds of seller that one would sign with; hardware of one's own has none."""
     consumer_gpus: bool = False
     """Whether gaming cards are rented, whose driver is not licensed for data centres."""
-    provider_kinds: Annotated[tuple[ProviderKind, ...], Listed] = ("hyperscaler", "neocloud", "marketplace")
+    provider_kinds: Annotated[tuple[ProviderKind, ...], Field(min_length=1), Listed] = (
+        "hyperscaler",
+        "neocloud",
+        "marketplace",
+    )
     """Container `platform`s, which rent no machine, are opted into."""
-    hosting: Annotated[tuple[Hosting, ...], Listed, Field(min_length=1)] = ("rented", "owned")
+    hosting: Annotated[tuple[Hosting, ...], Field(min_length=1), Listed] = ("rented", "owned")
     """`serverless` APIs are opted into: nobody measured their latency; so are containers paid `per_second`."""
-    pricing_terms: Annotated[tuple[PricingTerm, ...], Listed] = ("on_demand",)
+    pricing_terms: Annotated[tuple[PricingTerm, ...], Field(min_length=1), Listed] = ("on_demand",)
     """Of what is rented; owned hardware has no term to choose."""
-    price_confidence: Annotated[tuple[Confidence, ...], Listed] = ("listed", "derived")
+    price_confidence: Annotated[tuple[Confidence, ...], Field(min_length=1), Listed] = ("listed", "derived")
     """`seed` prices, quoted in articles without a price list behind them, are opted into."""
     max_price_age_days: PositiveWhole | None = None
     """Older prices are left out, counted back from the catalog's date; without it a plan takes them and says so."""
-    flag_price_age_days: Annotated[dict[str, PositiveWhole], BeforeValidator(everywhere)] = Field(
+    flag_price_age_days: Annotated[dict[str, PositiveWhole], Everywhere] = Field(
         default_factory=lambda: dict(DEFAULT_FLAG_PRICE_AGE_DAYS)
     )
     """Prices of that age and older are flagged: one number, or numbers by kind of seller with wildcards; the first

@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
 from optimizer.base.signs import look
@@ -22,7 +22,9 @@ from optimizer.inputs.scenario.demand import (
 from optimizer.inputs.scenario.fields import (
     AllowDeny,
     Countries,
+    Everywhere,
     FieldError,
+    InShort,
     ModelName,
     Name,
     NameOf,
@@ -36,7 +38,6 @@ from optimizer.inputs.scenario.fields import (
     Tokens,
     UnknownQuality,
     Whole,
-    everywhere,
     repeated,
 )
 from optimizer.inputs.scenario.lifecycle import (
@@ -125,6 +126,9 @@ def _as_published(value: object) -> object:
     return {True: "published", False: None}[value] if isinstance(value, bool) else value
 
 
+YesAsPublished = InShort(_as_published, lambda _: {"type": "boolean"})
+
+
 class Workload(Strict):
     """A named stream of requests to one model, with its rate, lengths and promises."""
 
@@ -151,7 +155,9 @@ class Workload(Strict):
     """A CSV file with `arrived_at_s`, `input_tokens`, `output_tokens`; read when the scenario is loaded."""
     arrivals: ArrivalProcess | None = None
     """Where nothing is said, as the trace has it, and without one Poisson."""
-    reasoning: Annotated[Literal["published"] | Thinking | None, BeforeValidator(_as_published)] = None
+    reasoning: Annotated[
+        Literal["published"] | Thinking | None, InShort(_as_published, lambda _: {"type": "boolean"})
+    ] = None
     """How many times as many tokens an answer has with its thinking: a factor, or what was published of the model."""
     lora_adapters: LoraAdapters | None = None
     speculation: Drafts = ()
@@ -159,9 +165,9 @@ class Workload(Strict):
     cached_input_share: Annotated[float, Number, Field(ge=0, lt=1)] = 0.0
     users_in: Annotated[Names, NameOf("geography", wildcards=False)] = ()
     """Geographies of the round trips in the catalogs; any user may be served from any region of the plan."""
-    network_ms: Annotated[
-        Annotated[dict[str, NetworkMs], Field(min_length=1), BeforeValidator(everywhere)] | None, NameOf("region")
-    ] = None
+    network_ms: Annotated[Annotated[dict[str, NetworkMs], Field(min_length=1), Everywhere] | None, NameOf("region")] = (
+        None
+    )
     """The round trip by region with wildcards, the first pattern that matches counting, or one number."""
     slo: Slo = Slo()
     min_quality: PositiveShare | None = None
@@ -339,5 +345,5 @@ class Scenario(Strict):
     def _names_are_unique(self) -> Self:
         twice = repeated(look(workload.name) for workload in self.workloads)
         if twice:
-            raise ValueError(f"two workloads are named {twice}")
+            raise FieldError("workloads", f"two are named {twice}", "give each a name of its own")
         return self

@@ -2,16 +2,23 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
+from pydantic.json_schema import JsonSchemaValue
 
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.entries.engines import Draft
-from optimizer.inputs.scenario.fields import ModelName, NameOf, Number, PositiveWhole, repeated
+from optimizer.inputs.scenario.fields import InShort, ModelName, NameOf, Number, PositiveWhole, repeated
 
 
 def _as_list(value: object) -> object:
     """Reads one draft where several may stand."""
     return [value] if isinstance(value, str | dict) else value
+
+
+def _in_short(whole: JsonSchemaValue) -> JsonSchemaValue:
+    """One draft, or several; each may be a text such as `eagle3:3`."""
+    one = {"anyOf": [{"type": "string"}, whole["items"]]}
+    return {"anyOf": [*one["anyOf"], whole | {"items": one}]}
 
 
 def _are_distinct(drafts: tuple[Draft, ...]) -> tuple[Draft, ...]:
@@ -21,7 +28,7 @@ def _are_distinct(drafts: tuple[Draft, ...]) -> tuple[Draft, ...]:
     return drafts
 
 
-Drafts = Annotated[tuple[Draft, ...], Field(max_length=8), BeforeValidator(_as_list), AfterValidator(_are_distinct)]
+Drafts = Annotated[tuple[Draft, ...], Field(max_length=8), InShort(_as_list, _in_short), AfterValidator(_are_distinct)]
 """Speculative decoding that replicas may run with; each does where that pays, or without."""
 
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
-from optimizer.inputs.scenario.fields import Milliseconds, Number
+from optimizer.inputs.scenario.fields import InShort, Milliseconds, Number
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 
@@ -30,9 +30,12 @@ class Latency(Strict):
         return {name: limit for name in STATISTICS if (limit := getattr(self, name)) is not None}
 
 
-def _bare_means(statistic: str) -> BeforeValidator:
+def _bare_means(statistic: str) -> InShort:
     """Reads a bare number as the limit on that statistic."""
-    return BeforeValidator(lambda value: value if isinstance(value, dict | Latency) else {statistic: value})
+    return InShort(
+        lambda value: value if isinstance(value, dict | Latency) else {statistic: value},
+        lambda _: {"type": "number", "exclusiveMinimum": 0},
+    )
 
 
 class Slo(Strict):

@@ -18,6 +18,11 @@ Remark = tuple[Location, int, str, str]
 MAX_DEPTH = 100
 """Groups and lists inside each other; the library's own recursion ends the process where nothing stops it."""
 TOO_DEEP = "nested too deeply"
+OF_LIBRARY = {
+    "nesting depth": (TOO_DEEP, ""),
+    "found another document": ("another document begins", "a file holds one: leave out what follows ---"),
+}
+"""What is written in place of some of the library's own words, by a part of them."""
 
 NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 MAX_DIGITS = 1000
@@ -109,8 +114,8 @@ def _checked_json(text: str, file: str) -> str:
 def _syntax_error(file: str, error: yaml.YAMLError) -> InputError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    wrong = TOO_DEEP if "nesting depth" in problem else f"broken YAML: {problem}"
-    return _error(file, mark.line + 1 if mark else 1, wrong)
+    told = (texts for words, texts in OF_LIBRARY.items() if words in problem)
+    return _error(file, mark.line + 1 if mark else 1, *next(told, (f"broken YAML: {problem}", "")))
 
 
 def _short(tag: str) -> str:

@@ -120,7 +120,6 @@ def _failures(
     row: ServerlessPrice, item: RequestClass, workload: Workload, policy: Policy, catalogs: Catalogs
 ) -> list[str]:
     """The names of the API_CRITERIA that it fails."""
-    alias = catalogs.aliases.get(workload.model.casefold())
     age_days = (catalogs.as_of - row.as_of).days
     places = (policy.regions, policy.countries, workload.regions, workload.countries)
     failed = {
@@ -131,7 +130,7 @@ def _failures(
         "api_price_age": policy.max_price_age_days is not None and age_days > policy.max_price_age_days,
         "api_price_complete": not usd_per_request(row, item, workload.cached_input_share),
         "api_context": row.max_input_tokens is not None and item.input_tokens > row.max_input_tokens,
-        "api_weights": alias is not None and workload.model not in catalogs.models and alias.relation in TUNED,
+        "api_weights": _has_own_weights(workload, catalogs),
         "api_quality": workload.min_quality is not None and asks_for_quality(workload),
         "api_quality_worst": workload.min_quality_worst is not None and asks_for_quality(workload),
         "api_published": not workload.has_quality_floor and asks_for_quality(workload),
@@ -140,3 +139,10 @@ def _failures(
         "api_carbon": policy.max_carbon_kg_per_month is not None,
     }
     return [name for name, fails in failed.items() if fails]
+
+
+def _has_own_weights(workload: Workload, catalogs: Catalogs) -> bool:
+    """Whether it was tuned, under a name of its own or by an adapter, and an API of the model serves other weights."""
+    alias = catalogs.aliases.get(workload.model.casefold())
+    tuned = alias is not None and workload.model not in catalogs.models and alias.relation in TUNED
+    return tuned or workload.lora_adapters is not None

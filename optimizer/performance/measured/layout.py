@@ -33,6 +33,7 @@ def assign_layout(
     table.refuse(~np.isnan(gpus) & (gpus != np.floor(gpus)), "num_gpus must be whole")
     table.refuse(np.any([degree != np.floor(degree) for degree in (tp, pp, replicas)], axis=0), "degrees must be whole")
     table.refuse(tp * pp * replicas > max_gpus, "tp x pp x dp exceeds num_gpus")
+    _note_idle(table, gpus, tp * pp * replicas)
     table.layout = {"tp": tp, "pp": pp, "replicas": replicas, "attention_dp": ranks.astype(np.float64)}
 
 
@@ -48,3 +49,12 @@ def _note_assumed(table: DeploymentTable, assumed: Flags, degrees: Floats) -> No
     for row in np.flatnonzero(assumed):
         text[row] = "layout not given: tp {:.0f}, pp {:.0f}, {:.0f} replicas".format(*degrees[:, row])
     table.remark(assumed, text)
+
+
+def _note_idle(table: DeploymentTable, gpus: Floats, used: Floats) -> None:
+    """Say of rows, (n,), whose layout has fewer GPUs than the row that the others are taken to do nothing."""
+    idle = gpus > used
+    text = np.full(len(idle), "", dtype=object)
+    for row in np.flatnonzero(idle):
+        text[row] = f"tp x pp x dp is {used[row]:.0f} of {gpus[row]:.0f} GPUs: the others do nothing"
+    table.remark(idle, text)

@@ -29,7 +29,7 @@ PRICE_DIGITS: Final = Decimal("0.0001")
 
 
 def limit_breakpoints(
-    inquiry: Inquiry, chosen: PlannedFleet, moved: Sequence[Lever], held: Held
+    inquiry: Inquiry, as_simple: Inquiry, chosen: PlannedFleet, moved: Sequence[Lever], held: Held
 ) -> Iterator[Breakpoint]:
     """Bracketed by bisection on the offers of one plan, which is cheap, and proven by solves over all offers.
 
@@ -37,13 +37,20 @@ def limit_breakpoints(
     long as its offers meet the limits at its cost, and loosening only lowers the optimum, which has not moved.
     Proven is that of formulas: what takes over is simulated, and told as what it is where it breaks a promise, for a
     plan asked for at that value is then another one.
+
+    Args:
+        inquiry: The question, whose answer at a tighter value is what takes over there, of more instances or not.
+        as_simple: The same among plans no more complicated than the chosen one, of which it is the cheapest.
+        chosen: The plan.
+        moved: What to move.
+        held: Whether a plan keeps its promises in simulation.
     """
-    own = restricted(inquiry, [name for name, _ in bought(chosen)])
+    own = restricted(as_simple, [name for name, _ in bought(chosen)])
     for lever in moved:
         if "tighter" in lever.ends:
             yield _tighter(inquiry, own, chosen, lever, held)
         if "looser" in lever.ends:
-            yield _looser(inquiry, chosen, lever, held)
+            yield _looser(as_simple, chosen, lever, held)
 
 
 def _tighter(inquiry: Inquiry, own: Inquiry, chosen: PlannedFleet, lever: Lever, held: Held) -> Breakpoint:

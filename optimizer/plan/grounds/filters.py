@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from optimizer.base.arrays import Flags
+from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.scenario import Scenario
@@ -28,6 +29,8 @@ UNRECORDED = {
 }
 """What nobody recorded of the offers that fail a criterion of the market."""
 
+NOTHING_OWNED = "no hardware of one's own is known: owned.csv in the folder of --catalogs describes it"
+
 FIELDS: dict[str, Callable[[Offer], str]] = {
     "providers": lambda offer: offer.provider,
     "gpus": lambda offer: offer.gpu,
@@ -36,7 +39,10 @@ FIELDS: dict[str, Callable[[Offer], str]] = {
 
 
 def idle_filters(scenario: Scenario, market: Market) -> Iterator[str]:
-    """A sentence for each entry of an allow list that lets no offer in, with what keeps those out that it names."""
+    """A sentence for each entry of an allow list that lets no offer in, with what keeps those out that it names.
+
+    So for hardware of one's own that is to be used, where none is known.
+    """
     for field, name_of in FIELDS.items():
         names = [name_of(offer) for offer in market.offers]
         for pattern in getattr(scenario.policy, field).allow:
@@ -46,6 +52,9 @@ def idle_filters(scenario: Scenario, market: Market) -> Iterator[str]:
             elif not market.admitted[named].any():
                 causes = ", ".join(_causes(market.failed[named]))
                 yield f"policy.{field}: {pattern} lets nothing in, what else is asked excludes its offers ({causes})"
+    hosting = scenario.policy.hosting
+    if "owned" in hosting and "rented" not in hosting and all(offer.provider != OWNED for offer in market.offers):
+        yield f"policy.hosting: {NOTHING_OWNED}"
 
 
 def left_out_unrecorded(scenario: Scenario, market: Market) -> Iterator[str]:

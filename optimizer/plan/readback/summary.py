@@ -44,14 +44,20 @@ def by_second_words(used: Containers) -> str:
     """What is paid by the second, in a sentence; over the week the most of each figure."""
     up, waiting = (max(getattr(entry, name) for entry in used.schedule) for name in ("share_up", "waiting_share"))
     most = max(entry.containers for entry in used.schedule)
-    kept = "; kept up in some hours" if any(entry.kept_up for entry in used.schedule) else ""
-    kept = "; never stopped" if all(entry.kept_up for entry in used.schedule) else kept
     formats = " ".join(filter(None, (used.precision, used.speculation)))
+    price = f"${exactly(used.usd_per_second)} a second"
+    start = f"{figure(used.start_up_s)} s"
+    if all(entry.kept_up for entry in used.schedule):
+        paid = f"never stopped, as a start takes {start}, at {price}"
+    else:
+        kept = "; kept up in some hours" if any(entry.kept_up for entry in used.schedule) else ""
+        paid = (
+            f"up to {up:.1%} of the time at {price}{kept}; stops after {figure(used.idle_timeout_s)} s without a "
+            f"request, starts in {start}, for which {waiting_words(waiting)}"
+        )
     return (
         f"{used.workload}: {used.model} {formats} on at most {most} × {used.name} ({used.gpus_per_replica}×"
-        f"{used.gpu}, {used.engine}) at {used.provider}, up to {up:.1%} of the time at ${exactly(used.usd_per_second)} "
-        f"a second{kept}; stops after {figure(used.idle_timeout_s)} s without a request, starts in "
-        f"{figure(used.start_up_s)} s, for which {waiting_words(waiting)}"
+        f"{used.gpu}, {used.engine}) at {used.provider}, {paid}"
     )
 
 

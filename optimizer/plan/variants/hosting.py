@@ -14,6 +14,7 @@ from optimizer.performance.candidates.apis import apis, asks_for_quality
 from optimizer.performance.market.criteria import API_CRITERIA, OFFER_CRITERIA
 from optimizer.performance.per_second.sales import PER_SECOND, refusals
 from optimizer.plan.explain.pricing import SAME_COST
+from optimizer.plan.grounds.filters import NOTHING_OWNED
 from optimizer.plan.question.by_second import containers_of, sold_to
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
@@ -145,7 +146,7 @@ def _usd(answer: Answer) -> Decimal:
 def missing(question: Inquiry, way: str) -> tuple[Stop, ...]:
     """Why there is nothing of this kind to buy."""
     if way == OWN and not question.catalogs.terms.owned:
-        return (Stop("", "no hardware of one's own is known: owned.csv in the folder of --catalogs describes it"),)
+        return (Stop("", NOTHING_OWNED),)
     if way == SERVERLESS:
         return tuple(_not_by_api(question.scenario, question.catalogs))
     if way == PER_SECOND:

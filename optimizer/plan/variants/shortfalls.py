@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from optimizer.base.arrays import Flags, Ints
-from optimizer.base.figures import figure
+from optimizer.base.figures import exactly, figure
 from optimizer.base.model import Strict
-from optimizer.inputs.catalog.records import Catalogs, Offer
+from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.requirements.stated import shown
-from optimizer.inputs.scenario.scenario import Policy
+from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE, Policy
 from optimizer.performance.candidates.network import fits_of
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.quality import against_floors
@@ -64,7 +64,7 @@ def shortfalls(inquiry: Inquiry, choice: Choice) -> list[Shortfall]:
         if closest is None:
             found += _out_of_reach(inquiry, choice, options)
         else:
-            found += [*_of_configuration(closest, inquiry.catalogs), *_of_offer(inquiry, closest)]
+            found += [*_of_configuration(inquiry, closest), *_of_offer(inquiry, closest)]
     return found
 
 
@@ -151,7 +151,7 @@ def _closest(inquiry: Inquiry, choice: Choice, options: WorkloadOptions) -> Clos
     return Closest(options, rows, row, market.offers[home], market.failed[home])
 
 
-def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfall]:
+def _of_configuration(inquiry: Inquiry, closest: Closest) -> Iterator[Shortfall]:
     """Each criterion that the candidate's configuration fails, with how many of the choice fail it, too."""
     options, row, workload = closest.options, closest.row, closest.options.workload
     name, pool = _name(options.configurations[row], workload.model), options.pools[0]
@@ -160,7 +160,7 @@ def _of_configuration(closest: Closest, catalogs: Catalogs) -> Iterator[Shortfal
             continue
         value, limit = _measured(closest, j, criterion)
         failing = int(pool.failed[closest.rows, j].sum())
-        said = _missed(closest, catalogs, criterion, value, limit)
+        said = _missed(inquiry, closest, criterion, value, limit)
         yield Shortfall(
             workload=workload.name,
             criterion=criterion.name,
@@ -185,8 +185,9 @@ def _measured(closest: Closest, j: int, criterion: Criterion) -> tuple[float | N
     return value if np.isfinite(value) else None, float(options.pools[0].limit[row, j])
 
 
-def _missed(closest: Closest, catalogs: Catalogs, criterion: Criterion, value: float | None, limit: float) -> str:
+def _missed(inquiry: Inquiry, closest: Closest, criterion: Criterion, value: float | None, limit: float) -> str:
     """How far the candidate is from a criterion, in words."""
+    catalogs, confidence = inquiry.catalogs, inquiry.scenario.policy.confidence
     configuration, model = closest.options.configurations[closest.row], closest.options.workload.model
     name, label = _name(configuration, model), LABELS.get(criterion.name, criterion.name.replace("_", " "))
     if criterion.name == "measured":
@@ -199,7 +200,8 @@ def _missed(closest: Closest, catalogs: Catalogs, criterion: Criterion, value: f
         return f"{label}: {name} does not pass “{criterion.sentence}”"
     verb, unit = VERBS.get(criterion.name, "reaches"), criterion.unit
     off = f"{figure(abs(value / limit - 1) * 100)} % {'over' if value > limit else 'short'}"
-    return f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}, {off}"
+    bound = f" at the {exactly(confidence * 100)} % bound" if unit == "ms" and confidence > CENTRAL_CONFIDENCE else ""
+    return f"{label}: {name} {verb} {shown(_short(value), unit)} of {shown(_short(limit), unit)}{bound}, {off}"
 
 
 def _short(value: float) -> float:

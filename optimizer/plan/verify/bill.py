@@ -262,6 +262,7 @@ def _within_what_is_asked(claim: Claim, item: Hosted) -> Findings:
     alias = claim.catalogs.aliases.get(item.model.casefold())
     tuned = alias is not None and item.model not in claim.catalogs.models and alias.relation in OTHER_WEIGHTS
     yield not tuned, f"{item.api} serves the weights that {item.model} was tuned from"
+    yield workload.lora_adapters is None, f"{item.api} serves {item.model} without the adapter of {item.workload}"
     unasked = not workload.has_quality_floor and workload.unknown_quality in ("avoid", "family")
     known = unasked or workload.unknown_quality == "accept"
     yield known, f"{item.workload}: the precision that {item.api} serves is unknown, and so its quality"

@@ -12,6 +12,8 @@ from optimizer.report.layout.columns import Cell, table_of
 from optimizer.report.layout.elements import Section
 
 SHOWN_REASONS: Final = 20
+MANY_DAYS: Final = 366
+"""By which a day of the catalogs is not expected to move at once."""
 REASONS: Final[Mapping[str, Cell]] = {
     "left out because": "{reason}",
     "as listed": "{about}",
@@ -71,9 +73,14 @@ def import_content(imported: ImportedPrices, file: str, written: Sequence[str]) 
 
 def update_sections(update: CatalogUpdate, written: Sequence[str], limit: int) -> tuple[Section, ...]:
     """What moved first, then what became of each list; `limit` 0 shows all."""
+    days = (update.as_of - update.as_of_before).days
     verdict = Section(
         f"Catalogs of {update.as_of}",
         (
+            f"that is {days:,} days after {update.as_of_before}, and every other price is older by as much: see "
+            "whether a date slipped"
+            if days > MANY_DAYS
+            else "",
             f"{update.older:,} {plural('row', update.older)} left out: what is known is newer" if update.older else "",
             f"written: {', '.join(written)}" if written else "nothing is newer than what is known: nothing written",
         ),
@@ -86,6 +93,7 @@ def update_content(update: CatalogUpdate, written: Sequence[str]) -> dict[str, A
     """The same for machines."""
     return {
         "as_of": str(update.as_of),
+        "as_of_before": str(update.as_of_before),
         "older": update.older,
         "moved": diff_content(update.diff),
         "imported": [import_content(imported, name, ()) for name, imported in update.imported.items()],

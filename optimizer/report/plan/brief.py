@@ -54,7 +54,7 @@ SAID_ABOVE: Final = ("the scenario", "the plans considered", "plans on machines 
 """What a bound holds of, where the first line says so."""
 REST: Final = "all of it: --verbose"
 PLAN_NOT_HELD: Final = "no plan known yet that holds in simulation"
-PLAN_NOT_DUE: Final = "no plan known yet: time was up"
+PLAN_NOT_DUE: Final = "no plan known yet: its share of the time was up"
 """Of what is told with a least cost alone."""
 PHRASE: Final = 40
 """Signs that a plan in a phrase may have with the region of its first purchase."""
@@ -212,7 +212,7 @@ def proof_section(report: PlanReport) -> Section:
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
         _record(report.explanation.track_record) if report.deployments else "",
-        f"{missing} {plural('comparison', missing)} left out when a limit was reached" if missing else "",
+        f"{missing} {plural('comparison', missing)} left out as their share of a limit was used up" if missing else "",
         REST,
     )
     return Section("How sure", tuple(filter(None, lines)), run_in=True)

@@ -8,7 +8,7 @@ from optimizer.inputs.scenario.scenario import CENTRAL_CONFIDENCE
 from optimizer.plan.grounds.quotes import price_doubts, quotes_worth_taking
 from optimizer.plan.readback.summary import by_second_words
 from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalValue, MeasuredRequirement
-from optimizer.plan.record.fleet import Costs, Deployment, Hosted
+from optimizer.plan.record.fleet import Deployment, Hosted
 from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.confirmed import confirmed_line
 from optimizer.report.layout.amounts import money, number, percent
@@ -26,17 +26,13 @@ from optimizer.report.plan.brief import (
     shortened,
     signing_section,
 )
+from optimizer.report.plan.costs import costs_section
 from optimizer.report.plan.latency_columns import latency_columns
 from optimizer.report.plan.placement import placement_section
 from optimizer.report.plan.running import by_request, deployments_in_short, precisions_of, what_runs
 from optimizer.report.plan.schedule import schedule_in_short, schedule_section
 
 MAX_REJECTIONS: Final = 6
-UNIT_COSTS: Final = (
-    "${cost_per_request_usd:unit_price} a request, "
-    "${cost_per_million_output_tokens_usd:unit_price} per million output tokens"
-)
-STANDBY: Final = "stands by and serves nothing at the planned load"
 PROVENANCE: Final = (
     "performance {provenance.performance} ({provenance.performance_note}); "
     "price {provenance.price_confidence}, {provenance.price_age_days} days old"
@@ -122,6 +118,7 @@ def plan_sections(report: PlanReport, verbose: bool = False) -> tuple[Section, .
 def _brief(report: PlanReport, cost_usd: Decimal) -> Iterator[Section]:
     """What to buy, what else it could cost, what to settle before signing, how sure it is."""
     yield deployments_in_short(report)
+    yield _by_the_second(report)
     yield schedule_in_short(report)
     yield choices_in_short(report.explanation, cost_usd)
     yield signing_section(report)
@@ -134,7 +131,7 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     others, measured = explained.alternatives, explained.requirements
     yield deployments_section(report.deployments, report.confidence, report.hosted, others, measured)
     yield schedule_section(report)
-    yield Section("Paid by the second", tuple(map(by_second_words, report.containers)))
+    yield _by_the_second(report)
     yield choices_section(explained)
     command = () if explained.benchmark is None else (explained.benchmark.command,)
     told_above = {*price_doubts(report.deployments)}
@@ -144,12 +141,20 @@ def _reasons(report: PlanReport) -> Iterator[Section]:
     yield Section("What binds", tuple(item.text for item in explained.binding))
     yield Section("What holds with room", tuple(item.text for item in explained.requirements if not item.binding))
     yield _steps(explained.marginal_values)
-    among = "until another plan with no more configurations, places and instances costs less"
+    among = (
+        "tighter: until these machines no longer do at this cost; looser, or at another price: until another plan with "
+        "no more configurations, places and instances costs less"
+    )
     points = table_of(explained.breakpoints, BREAKPOINTS)
     yield Section("How far it holds", (among, NOT_SIMULATED) if points.rows else (), points)
     yield _alternatives("Next best", (*explained.alternatives, *explained.baselines))
     yield _alternatives("What would change it", (*explained.opportunities, *explained.also_priced))
-    yield _costs(report)
+    yield costs_section(report)
+
+
+def _by_the_second(report: PlanReport) -> Section:
+    """Which containers serve what, and for which part of the time they are paid."""
+    return Section("Paid by the second", tuple(map(by_second_words, report.containers)))
 
 
 def _ways_out(report: PlanReport) -> Iterator[Section]:
@@ -165,6 +170,7 @@ def _ways_out(report: PlanReport) -> Iterator[Section]:
             if item.conflict == conflict
         )
         yield Section(f"{which} cannot hold together, even if nothing else were asked", tuple(lines))
+    yield Section("What lets nothing in, and what is left out", tuple(explained.warnings))
     ways = tuple(way.text for way in explained.relaxations)
     yield Section("Ways out, re-solved", (*ways, *explained.broken_ways))
 
@@ -250,38 +256,6 @@ def _holds(item: Breakpoint) -> bool:
 def unit_of(unit: str) -> str:
     """A unit behind a number; shares have none."""
     return f" {unit}" if unit not in ("", "share") else ""
-
-
-def _costs(report: PlanReport) -> Section:
-    costs = report.costs
-    if costs is None:
-        return Section("Where the money goes")
-    parts = [f"compute {money(costs.compute_usd)}", f"of it {_by_use(costs, report.confidence)}"]
-    parts += [f"storage {money(costs.storage_usd)}"] if costs.storage_usd is not None else []
-    sent_gb = sum(d.egress_gb_per_month or 0 for d in report.deployments)
-    parts += [f"egress {money(costs.egress_usd)} for {sent_gb:,.0f} GB"] if costs.egress_usd is not None else []
-    each = [(what_runs(d), filled(UNIT_COSTS if d.requests_per_second else STANDBY, d)) for d in report.deployments]
-    requests = [f"{what}: {costs}" for what, costs in each]
-    unpriced = f"not priced: {', '.join(costs.unpriced)}" if costs.unpriced else ""
-    return Section("Where the money goes", ("; ".join(parts), *requests, unpriced))
-
-
-def _by_use(costs: Costs, confidence: float) -> str:
-    """What compute is paid for, in one line."""
-    return ", ".join(f"{money(usd)} {use}" for use, usd in paid_for(costs, confidence))
-
-
-def paid_for(costs: Costs, confidence: float) -> tuple[tuple[str, Decimal], ...]:
-    """What compute is paid for, from the limit to the load; plans of older versions tell only the last two."""
-    uses = (
-        ("for the demand at the predicted speed", costs.at_prediction_usd),
-        (f"for the {percent(confidence)} bound", costs.confidence_usd),
-        ("kept free for bursts", costs.burst_reserve_usd),
-        ("beyond that, as replicas are whole", costs.unused_usd),
-        ("headroom", costs.headroom_usd if costs.unused_usd is None else None),
-        ("on idle GPUs", costs.idle_gpus_usd),
-    )
-    return tuple((use, usd) for use, usd in uses if usd is not None)
 
 
 def _basis(report: PlanReport, verbose: bool) -> Section:

@@ -18,8 +18,9 @@ from optimizer.plan.record.report import PlanReport
 from optimizer.report.layout.amounts import money, percent
 from optimizer.report.layout.elements import Section
 from optimizer.report.layout.html import section_html
+from optimizer.report.plan.costs import paid_for
 from optimizer.report.plan.running import precisions_of
-from optimizer.report.plan.sections import paid_for, plan_answer
+from optimizer.report.plan.sections import plan_answer
 
 ON_CARDS: Final = (
     "Before you sign",
