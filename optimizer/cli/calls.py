@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from optimizer.performance.measured.batch import predict_batch as predict_batch
     from optimizer.performance.measured.rows import REQUIRED as REQUIRED
     from optimizer.plan.question.forcing import Choice as Choice
+    from optimizer.plan.record.report import PlanReport as PlanReport
     from optimizer.plan.record.risk import RiskReport as RiskReport
     from optimizer.report.accuracy.accuracy import WIDE as WIDE
     from optimizer.report.accuracy.accuracy import validation_answer as validation_answer
