@@ -37,7 +37,7 @@ from support.once import once
 from support.paths import ROOT
 from support.scenarios import proven
 
-MOST_WORK = 40_000
+MOST_WORK = 16_000
 """Simplex iterations of a shipped scenario's plan and of all that stands beside it."""
 
 MOST_STORES = 4
