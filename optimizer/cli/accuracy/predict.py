@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, write
 
@@ -53,11 +53,11 @@ def predict(
     tokens = {"--input-tokens": input_tokens, "--output-tokens": output_tokens}
     load = {"--concurrency": concurrency, "--request-rate": request_rate}
     if batch is not None:
-        _refuse({**configuration, **tokens, "--lengths": lengths, **load}, "--batch", IN_THE_FILE)
+        _refuse_beside({**configuration, **tokens, "--lengths": lengths, **load}, "--batch", IN_THE_FILE)
         write(_predicted_file(batch, catalogs, quiet), output)
         return
     if lengths is not None:
-        _refuse(tokens, "--lengths", IN_THE_PROFILE)
+        _refuse_beside(tokens, "--lengths", IN_THE_PROFILE)
     _require({**configuration, **(tokens if lengths is None else {})}, load)
     known = calls.load_catalogs(catalogs)
     if lengths is not None:
@@ -95,11 +95,10 @@ def _predicted_file(batch: Path, catalogs: Path | None, quiet: bool) -> str:
     return predicted.to_csv(index=False, float_format=CSV_DIGITS, lineterminator="\n")
 
 
-def _refuse(options: Mapping[str, object], beside: str, problem: str) -> None:
+def _refuse_beside(options: Mapping[str, object], beside: str, problem: str) -> None:
     """Raises InputError: one of these options is given beside another that says the same."""
     given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise InputError(Finding("predict", 0, name, problem, f"leave out {name} or {beside}") for name in given)
+    refuse(Finding("predict", 0, name, problem, f"leave out {name} or {beside}") for name in given)
 
 
 def _require(options: Mapping[str, object], load: Mapping[str, object]) -> None:
@@ -108,8 +107,7 @@ def _require(options: Mapping[str, object], load: Mapping[str, object]) -> None:
     findings = [Finding("predict", 0, name, "is missing", "or give a file with --batch") for name in missing]
     if sum(value is not None for value in load.values()) != 1:
         findings.append(Finding("predict", 0, "--concurrency", "give either this or --request-rate"))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _rendered(prediction: "calls.Prediction", output_format: Format) -> str:
