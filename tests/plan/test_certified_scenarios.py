@@ -1,12 +1,12 @@
 """The bound of every shipped scenario of steady demand is certified in whole, but where single instances are lost."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from optimizer import load_scenario
+from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
 from optimizer.plan.certify.certificate import TOLERANCE_USD, certified
 from optimizer.plan.question.inquiry import Inquiry
@@ -24,8 +24,8 @@ STEADY = [
 
 @pytest.mark.slow("certifies every shipped scenario of steady demand")
 @pytest.mark.parametrize("name", STEADY)
-def test_the_bound_is_certified(name: str, asked: Callable[[str], Inquiry]) -> None:
-    answer = solved_for_least_cost(asked(name))
+def test_the_bound_is_certified(name: str, catalogs: Catalogs) -> None:
+    answer = solved_for_least_cost(Inquiry.of(load_scenario(name), catalogs))
     usd = answer.solution.cost_usd_per_month
     found = certified(answer.inquiry.formulated().problem, name, usd)
     assert found is not None
