@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.clock import Clock, LimitReached
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.base.files import read_text
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -44,8 +44,7 @@ def check_certifiable(scenario: Scenario) -> None:
                 "--certificate", 0, "policy.hosting", "a certificate does not speak of containers paid by the second"
             )
         )
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def certificate_of(report: PlanReport, scenario: Scenario, catalogs: Catalogs, clock: Clock) -> Certificate | None:

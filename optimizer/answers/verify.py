@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from optimizer.answers.certificate import checks_of
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.files import name_of, read_json
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
@@ -201,8 +201,7 @@ def _check_catalogs(name: str, report: PlanReport, scenario: Scenario, catalogs:
         )
         if getattr(made_from, field) != getattr(at_hand, field)
     ]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _findings(name: str, under: str, what: str, error: ValidationError) -> list[Finding]:

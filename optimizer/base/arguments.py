@@ -1,6 +1,6 @@
 """Numbers that a caller in Python gives, held to the ranges that the command line has for them."""
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.base.figures import exactly
 
 Range = tuple[float | None, float, float]
@@ -18,5 +18,4 @@ def check_within(command: str, **given: Range) -> None:
         for name, (value, least, most) in given.items()
         if value is not None and not least <= value <= most
     ]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)

@@ -82,6 +82,12 @@ class InputError(OptimizerError):
         super().__init__("\n".join(str(finding) for finding in self.findings))
 
 
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raises InputError: there is a problem; it carries all of them."""
+    if found := tuple(findings):
+        raise InputError(found)
+
+
 class SolverFailure(OptimizerError):
     """The solver ended without an answer it can stand for."""
 

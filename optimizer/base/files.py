@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.signs import PROSE, hidden_sign, unseen
 
 STANDARD_INPUT: Final = Path("-")
@@ -170,8 +170,7 @@ def check_outputs(outputs: Iterable[Path]) -> None:
             problem, hint = "would be written twice by this command", "give each result a file of its own"
         if problem:
             findings.append(Finding(str(path), 0, "", problem, hint))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _problem_of(path: Path, *, over_inputs: bool = False) -> tuple[str, str]:

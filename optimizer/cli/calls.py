@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from optimizer.performance.measured.batch import predict_batch as predict_batch
     from optimizer.performance.measured.rows import REQUIRED as REQUIRED
     from optimizer.plan.question.forcing import Choice as Choice
+    from optimizer.plan.record.report import PlanReport as PlanReport
     from optimizer.plan.record.risk import RiskReport as RiskReport
     from optimizer.report.accuracy.accuracy import WIDE as WIDE
     from optimizer.report.accuracy.accuracy import validation_answer as validation_answer
@@ -118,7 +119,7 @@ if TYPE_CHECKING:
     from optimizer.report.accuracy.own import own_sections as own_sections
     from optimizer.report.accuracy.plots import check_plot as check_plot
     from optimizer.report.accuracy.plots import plot_errors as plot_errors
-    from optimizer.report.accuracy.prediction import prediction_markdown as prediction_markdown
+    from optimizer.report.accuracy.prediction import prediction_answer as prediction_answer
     from optimizer.report.accuracy.prediction import prediction_text as prediction_text
     from optimizer.report.ahead.horizon import horizon_answer as horizon_answer
     from optimizer.report.ahead.lifecycle import lifecycle_markdown as lifecycle_markdown

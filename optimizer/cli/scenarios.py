@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.cli import calls
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
@@ -22,8 +22,7 @@ def loaded(names: Sequence[str], catalogs: "calls.Catalogs") -> "list[calls.Scen
             files.append(calls.load_scenario_file(name, catalogs))
         except InputError as error:
             findings.extend(error.findings)
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return files
 
 

@@ -91,7 +91,7 @@ def test_an_exact_week_that_takes_long_to_set_up_is_not_begun_after_the_limit(
     assert "with no proof of how far it is above the cheapest" in report.explanation.summary
 
 
-@pytest.mark.parametrize("work", [400, 1200, 2400, 3600, 4800])
+@pytest.mark.parametrize("work", [400, 1200, 4800])
 def test_wherever_the_work_ends_there_is_an_answer(work: int, catalogs: Catalogs) -> None:
     report = optimized(load_scenario("model-choice"), catalogs, Clock(work_limit=work)).report
     assert report.verification.passed

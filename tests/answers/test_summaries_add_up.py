@@ -41,5 +41,5 @@ def test_every_choice_is_compared_once() -> None:
 @pytest.mark.slow("compares several scenarios")
 @pytest.mark.parametrize(("name", "by"), COMPARED.items())
 def test_every_row_of_a_comparison_has_all_its_gpus(name: str, by: str, catalogs: Catalogs) -> None:
-    rows = compare(load_scenario(name), catalogs, by, work_limit=20_000).choices
+    rows = compare(load_scenario(name), catalogs, by, work_limit=6_000).choices
     assert [row.choice for row in rows if row.gpus is not None and gpus_in(row.summary) != row.gpus] == []

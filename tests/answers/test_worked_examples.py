@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.scenarios import proven, with_policy, with_workload
 
-from optimizer import load_scenario, optimize
+from optimizer import optimize
 from optimizer.answers.ahead.lifecycle.arithmetic import Training, cumulative_usd, overtaking_month
 from optimizer.base.units import BYTES_PER_GIB, HOURS_PER_MONTH, SECONDS_PER_MONTH
 from optimizer.inputs.catalog.records import Catalogs
@@ -84,8 +84,7 @@ def test_e5_the_rule_of_thumb_is_quoted_beside_the_plan(
     assert rule.difference_usd >= 0
     fast = with_workload(chat, slo={"ttft_ms": 99}, requests_per_second=0.5, min_quality=None)
     assert "H100" in optimize(fast, catalogs).explanation.baselines[0].change
-    large = optimize(load_scenario("chat-70b"), catalogs, work_limit=100_000).explanation.baselines[0]
-    assert "quantized on H100 or A100" in large.change
+    assert "quantized on H100 or A100" in planned("chat-70b").explanation.baselines[0].change
 
 
 def test_e7_criteria_are_asked_in_order_and_flat_load_rewards_commitment(catalogs: Catalogs, chat: Scenario) -> None:

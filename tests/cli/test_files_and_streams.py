@@ -150,8 +150,10 @@ WRITE_OVER_NO_INPUT = {
 }
 
 
-@pytest.mark.parametrize("spelled", ["{}", "./other/../{}", "link.svg"])
-@pytest.mark.parametrize("command", OVER_INPUTS)
+@pytest.mark.parametrize(
+    ("command", "spelled"),
+    [*((each, "link.svg") for each in OVER_INPUTS), *((OVER_INPUTS[0], each) for each in ("{}", "./other/../{}"))],
+)
 def test_no_command_writes_over_its_input(
     command: str, spelled: str, optimizer: Command, inputs: dict[str, bytes]
 ) -> None:

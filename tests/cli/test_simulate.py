@@ -4,46 +4,42 @@ import json
 from pathlib import Path
 
 import pytest
-from support.command import run
+from support.command import Command
 
 
-def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(optimizer: Command, tmp_path: Path) -> None:
     plan = str(tmp_path / "plan.json")
-    assert run(monkeypatch, capsys, "plan", "ci-gate", "--format", "json", "--output", plan).code == 0
+    assert optimizer("plan", "ci-gate", "--format", "json", "--output", plan).code == 0
     few = ("--requests", "5000", "--format", "json")
-    calm = run(monkeypatch, capsys, "simulate", plan, *few)
+    calm = optimizer("simulate", plan, *few)
     assert calm.code == 0, calm.err
-    again = run(monkeypatch, capsys, "simulate", plan, *few)
+    again = optimizer("simulate", plan, *few)
     assert again.out == calm.out
     found = json.loads(calm.out)
     assert found["holds"] is True
     assert found["arrivals"] == "Poisson"
     parts = found["over_time"]
     assert (len(parts), parts[0]["from_s"], {part["share_within_limits"] > 0.9 for part in parts}) == (12, 0, {True})
-    ramp = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "ramp:0.5-9")
+    ramp = optimizer("simulate", plan, *few, "--arrivals", "ramp:0.5-9")
     shares = [part["share_within_limits"] for part in json.loads(ramp.out)["over_time"]]
     assert (ramp.code, shares[0] > 0.9, shares[-1] < 0.1) == (1, True, True)
-    crowds = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "together:60")
+    crowds = optimizer("simulate", plan, *few, "--arrivals", "together:60")
     assert (crowds.code, json.loads(crowds.out)["arrivals"]) == (1, "all of 60 s at once")
     assert {limit["verdict"] for item in found["classes"] for limit in item["limits"]} == {"holds"}
-    bursts = run(monkeypatch, capsys, "simulate", plan, *few, "--arrivals", "gamma:60")
+    bursts = optimizer("simulate", plan, *few, "--arrivals", "gamma:60")
     assert bursts.code == 1
     assert json.loads(bursts.out)["holds"] is False
-    other = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lengths", "servegen-m-small").out)
+    other = json.loads(optimizer("simulate", plan, *few, "--lengths", "servegen-m-small").out)
     assert other["lengths"] == "servegen-m-small"
     assert other["classes"][0]["ttft_ms"]["p50"] < found["classes"][0]["ttft_ms"]["p50"]
-    lost = json.loads(run(monkeypatch, capsys, "simulate", plan, *few, "--lose-instance").out)
+    lost = json.loads(optimizer("simulate", plan, *few, "--lose-instance").out)
     assert "of 1 replicas" in lost["lost"][0]
     assert lost["lost"][0].endswith("when another with the same weights has started (catalogs/start_up.csv)")
     assert min(part["share_within_limits"] for part in lost["over_time"]) < 0.5
     assert lost["over_time"][0]["share_within_limits"] == parts[0]["share_within_limits"]
     (placed,) = json.loads(Path(plan).read_text(encoding="utf-8"))["deployments"]
     region = placed["region"]
-    gone = json.loads(
-        run(monkeypatch, capsys, "simulate", plan, *few, "--lose-region", region, "--lost-minutes", "30").out
-    )
+    gone = json.loads(optimizer("simulate", plan, *few, "--lose-region", region, "--lost-minutes", "30").out)
     before, meanwhile, since = gone["phases"]
     assert meanwhile["to_s"] - meanwhile["from_s"] == pytest.approx(1800, abs=0.01)
     assert since["to_s"] - since["from_s"] > 1700
@@ -57,20 +53,18 @@ def test_a_plan_file_is_simulated_and_its_verdict_is_the_exit_code(
         (("--lose-instance", "--lose-region", region), "are two losses"),
         (("--lengths", "azure-chat"), "did you mean azure-conv-2023"),
     ):
-        refused = run(monkeypatch, capsys, "simulate", plan, *few, *option)
+        refused = optimizer("simulate", plan, *few, *option)
         assert (refused.code, said in " ".join(refused.err.split())) == (2, True), refused.err
-    undecided = run(monkeypatch, capsys, "simulate", plan, "--requests", "100", "--trace", str(_trace(tmp_path, 30)))
+    undecided = optimizer("simulate", plan, "--requests", "100", "--trace", str(_trace(tmp_path, 30)))
     assert undecided.code == 4
     assert "is not decided" in undecided.out
 
 
-def test_what_broke_and_when_is_told_in_every_form(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_what_broke_and_when_is_told_in_every_form(optimizer: Command, tmp_path: Path) -> None:
     plan = str(tmp_path / "plan.json")
-    assert run(monkeypatch, capsys, "plan", "ci-gate", "--format", "json", "--output", plan).code == 0
+    assert optimizer("plan", "ci-gate", "--format", "json", "--output", plan).code == 0
     lost = ("simulate", plan, "--requests", "5000", "--lose-instance", "--lost-minutes", "10")
-    found = json.loads(run(monkeypatch, capsys, *lost, "--format", "json").out)
+    found = json.loads(optimizer(*lost, "--format", "json").out)
     _, meanwhile, _ = found["phases"]
     # what was in flight when it was lost came a little before
     ttft = [spell for spell in found["broken_spells"] if spell["metric"] == "ttft_ms"]
@@ -84,24 +78,22 @@ def test_what_broke_and_when_is_told_in_every_form(
     assert dearer > 1
     assert found["deployments"][0]["waiting"] > 1
     for form, titled in (("text", "What broke, and when\n"), ("markdown", "## What broke, and when")):
-        said = run(monkeypatch, capsys, *lost, "--format", form)
+        said = optimizer(*lost, "--format", form)
         assert said.code == 1
         assert titled in said.out
         assert "while it lasts" in said.out
     page = tmp_path / "page.html"
-    assert run(monkeypatch, capsys, *lost, "--output", str(page)).code == 1
+    assert optimizer(*lost, "--output", str(page)).code == 1
     written = page.read_text(encoding="utf-8")
     assert written.startswith("<!DOCTYPE html>")
     assert "<h2>The loss</h2>" in written
     assert "http" not in written
-    calm = run(monkeypatch, capsys, "simulate", plan, "--requests", "5000")
+    calm = optimizer("simulate", plan, "--requests", "5000")
     assert "What broke" not in calm.out
     assert "TTFT p95" in calm.out
 
 
-def test_a_day_is_simulated_hour_by_hour(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_day_is_simulated_hour_by_hour(optimizer: Command, tmp_path: Path) -> None:
     """One replica carries it; that a start is late breaks its hour is asked in test_promises_of_every_hour.py."""
     hourly = [1.0] * 8 + [60.0] + [1.0] * 15
     scenario = tmp_path / "day.yaml"
@@ -115,18 +107,18 @@ policy: {{gpus: {{allow: [l40s]}}, precisions: [fp8], elastic: {{start_up_minute
         encoding="utf-8",
     )
     plan = str(tmp_path / "plan.json")
-    assert run(monkeypatch, capsys, "plan", str(scenario), "--format", "json", "--output", plan).code == 0
-    day = run(monkeypatch, capsys, "simulate", plan, "--arrivals", "week:1", "--format", "json")
+    assert optimizer("plan", str(scenario), "--format", "json", "--output", plan).code == 0
+    day = optimizer("simulate", plan, "--arrivals", "week:1", "--format", "json")
     found = json.loads(day.out)
     assert (day.code, found["days"], len(found["over_time"])) == (0, 1, 24), day.err
     assert found["arrivals"] == "1 day of the week, hour by hour"
     most = max(found["over_time"], key=lambda part: part["requests"])
     assert most["from_s"] == pytest.approx(8 * 3600, rel=0.01)
-    too_much = run(monkeypatch, capsys, "simulate", plan, "--arrivals", "week:1", "--lose-instance")
+    too_much = optimizer("simulate", plan, "--arrivals", "week:1", "--lose-instance")
     assert too_much.code == 2
     assert "simulate one of the two" in too_much.err
     scaled = ("simulate", plan, "--arrivals", "week:1", "--autoscale", "0.05")
-    told = json.loads(run(monkeypatch, capsys, *scaled, "--format", "json").out)["autoscaling"]
+    told = json.loads(optimizer(*scaled, "--format", "json").out)["autoscaling"]
     assert told["target"] == 0.05
     (workload,) = told["workloads"]
     assert (workload["start_up_s"], workload["minutes"]) == (720, 1440)
@@ -134,10 +126,10 @@ policy: {{gpus: {{allow: [l40s]}}, precisions: [fp8], elastic: {{start_up_minute
     assert float(told["cost_usd"]) > float(told["planned_cost_usd"]) > 0
     assert "autoscaling" not in found
     for form, titled in (("text", "what arrived\n"), ("markdown", "## Replicas that"), ("html", "<h2>Replicas that")):
-        said = run(monkeypatch, capsys, *scaled, "--format", form)
+        said = optimizer(*scaled, "--format", form)
         assert titled in said.out
         assert f"{told['cost_usd']} in 1 day" in said.out
-    refused = run(monkeypatch, capsys, "simulate", plan, "--autoscale", "0.05")
+    refused = optimizer("simulate", plan, "--autoscale", "0.05")
     assert (refused.code, "--arrivals week" in refused.err) == (2, True)
 
 
@@ -161,27 +153,23 @@ def _trace(folder: Path, requests: int) -> Path:
     ],
 )
 def test_a_wrong_way_to_arrive_is_refused_with_the_right_ones(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+    optimizer: Command, arguments: tuple[str, ...], said: str
 ) -> None:
-    refused = run(monkeypatch, capsys, "simulate", "chat-8b", *arguments)
+    refused = optimizer("simulate", "chat-8b", *arguments)
     assert refused.code == 2
     assert said in refused.err
 
 
-def test_there_is_nothing_to_simulate_where_there_is_no_plan(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused = run(monkeypatch, capsys, "simulate", "infeasible-latency")
+def test_there_is_nothing_to_simulate_where_there_is_no_plan(optimizer: Command) -> None:
+    refused = optimizer("simulate", "infeasible-latency")
     assert refused.code == 2
     assert "no plan to simulate" in refused.err
 
 
-def test_prompts_whose_blocks_a_trace_says_are_found_as_far_as_they_fit(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_prompts_whose_blocks_a_trace_says_are_found_as_far_as_they_fit(optimizer: Command, tmp_path: Path) -> None:
     """A hundred people ask in turn, each time with all of their earlier prompt and a block more."""
     plan = str(tmp_path / "plan.json")
-    assert run(monkeypatch, capsys, "plan", "ci-gate", "--format", "json", "--output", plan).code == 0
+    assert optimizer("plan", "ci-gate", "--format", "json", "--output", plan).code == 0
     blocks = [[100 * person + block for block in range(turn)] for turn in range(1, 5) for person in range(100)]
     lines = [
         {"timestamp": 2000 * n, "input_length": 512 * len(each), "output_length": 50, "hash_ids": each}
@@ -193,7 +181,7 @@ def test_prompts_whose_blocks_a_trace_says_are_found_as_far_as_they_fit(
         del each["hash_ids"]
     unknown.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     found, blind = (
-        json.loads(run(monkeypatch, capsys, "simulate", plan, "--trace", str(each), "--format", "json").out)
+        json.loads(optimizer("simulate", plan, "--trace", str(each), "--format", "json").out)
         for each in (trace, unknown)
     )
     (of_class,), (of_blind,) = found["classes"], blind["classes"]
@@ -207,24 +195,22 @@ def test_prompts_whose_blocks_a_trace_says_are_found_as_far_as_they_fit(
     assert "prefix_cache" not in of_blind
     assert "kv_cache_tokens" not in blind["deployments"][0]
     for form, titled in (("text", "Prefix caches\n"), ("markdown", "## Prefix caches"), ("html", "<h2>Prefix caches")):
-        said = run(monkeypatch, capsys, "simulate", plan, "--trace", str(trace), "--format", form).out
+        said = optimizer("simulate", plan, "--trace", str(trace), "--format", form).out
         assert titled in said
         assert f"{shares['found_share']:.1%}" in said
-    assert "Prefix caches" not in run(monkeypatch, capsys, "simulate", plan, "--trace", str(unknown)).out
+    assert "Prefix caches" not in optimizer("simulate", plan, "--trace", str(unknown)).out
     aware = ("simulate", plan, "--router", "prefix_aware")
-    assert run(monkeypatch, capsys, *aware, "--trace", str(trace)).code == 0
+    assert optimizer(*aware, "--trace", str(trace)).code == 0
     for option, said in (
         ((), "nobody knows what prompts have in common"),
         (("--trace", str(unknown)), "nobody knows what prompts have in common"),
         (("--trace", str(trace), "--by-chance"), "--by-chance says another"),
     ):
-        refused = run(monkeypatch, capsys, *aware, *option)
+        refused = optimizer(*aware, *option)
         assert (refused.code, said in " ".join(refused.err.split())) == (2, True), refused.err
 
 
-def test_a_plan_from_a_trace_keeps_its_requests_and_their_prompts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_plan_from_a_trace_keeps_its_requests_and_their_prompts(optimizer: Command, tmp_path: Path) -> None:
     """Its caches find what people ask again, in the plan and in its file, which knows the blocks without the trace."""
     asked_again = [
         (turn, list(range(100 * person, 100 * person + turn))) for turn in range(1, 5) for person in range(100)
@@ -238,14 +224,14 @@ def test_a_plan_from_a_trace_keeps_its_requests_and_their_prompts(
     only = {"gpus": {"allow": ["l40s"]}, "precisions": ["fp8"], "engines": ["vllm"]}
     (tmp_path / "s.json").write_text(json.dumps({"name": "traced", "workloads": [asked], "policy": only}))
     plan = str(tmp_path / "plan.json")
-    assert run(monkeypatch, capsys, "plan", str(tmp_path / "s.json"), "--format", "json", "--output", plan).code == 0
+    assert optimizer("plan", str(tmp_path / "s.json"), "--format", "json", "--output", plan).code == 0
     (tmp_path / "t.jsonl").unlink()
-    found = json.loads(run(monkeypatch, capsys, "simulate", plan, "--format", "json").out)
+    found = json.loads(optimizer("simulate", plan, "--format", "json").out)
     (of_class,) = found["classes"]
     assert (found["arrivals"], found["recorded"]) == ("as recorded", ["chat"])
     assert of_class["prefix_cache"]["found_share"] == pytest.approx(0.6, abs=0.1)
-    assert run(monkeypatch, capsys, "simulate", plan, "--router", "prefix_aware").code == 0
+    assert optimizer("simulate", plan, "--router", "prefix_aware").code == 0
     profile = ("--lengths", "azure-code-2023", "--format", "json")
-    drawn = json.loads(run(monkeypatch, capsys, "simulate", plan, *profile).out)
+    drawn = json.loads(optimizer("simulate", plan, *profile).out)
     assert drawn["arrivals"].startswith(("Poisson", "gamma"))
     assert drawn["lengths"] == "azure-code-2023"

@@ -390,7 +390,7 @@ def test_whatever_a_server_says_is_judged_or_refused(planned: Callable[[str], Pl
     text = st.one_of(with_one_line_broken(), with_one_line_broken(), LINES, st.text())
 
     @given(earlier=text, later=text, reads=st.booleans())
-    @settings(max_examples=300)
+    @settings(max_examples=150)
     def judge(earlier: str, later: str, reads: bool) -> None:
         try:
             first, last = ({"": read_exposition(text, "f")} for text in (earlier, later))
@@ -409,4 +409,4 @@ def test_whatever_a_server_says_is_judged_or_refused(planned: Callable[[str], Pl
         *("cached_input_share", "ttft_ms", "tpot_ms", "kv_cache_share"),
     }
     assert {verdict for _, verdict in decided} == {"within", "drifted"}
-    assert decided.total() > 100
+    assert decided.total() > 50

@@ -4,6 +4,8 @@ import ast
 import contextlib
 import io
 import re
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,22 +35,30 @@ DOORS = {PACKAGE / name for name in ("__init__.py", "cli/calls.py", "cli/command
 """Modules that hand on names of others and load each at its first use; their imports stand under one condition."""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_stand_at_the_top(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def read() -> Callable[[Path], ast.Module]:
+    """A module's syntax, read once."""
+    return cache(lambda path: ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_imports_stand_at_the_top(read: Callable[[Path], ast.Module]) -> None:
+    assert [hidden for path in MODULES for hidden in _hidden_imports(path, read(path))] == []
+
+
+def _hidden_imports(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Imports inside a function or a condition, or relative to where they stand."""
     doors = [node for node in tree.body if path in DOORS and isinstance(node, ast.If)]
     top = {id(node) for node in (*tree.body, *(line for door in doors for line in door.body))}
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    hidden = [node.lineno for node in imports if id(node) not in top]
-    assert not hidden, f"imports inside a function or a condition on lines {hidden}"
-    assert not [node.lineno for node in imports if isinstance(node, ast.ImportFrom) and node.level]
+    for node in ast.walk(tree):
+        relative = isinstance(node, ast.ImportFrom) and bool(node.level)
+        if isinstance(node, ast.Import | ast.ImportFrom) and (id(node) not in top or relative):
+            yield f"{path.relative_to(PACKAGE)}:{node.lineno}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_reads_in_one_sitting_and_says_what_it_is(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= MAX_LINES
-    assert ast.get_docstring(ast.parse(text))
+def test_a_module_reads_in_one_sitting_and_says_what_it_is(read: Callable[[Path], ast.Module]) -> None:
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert [str(path) for path, count in lines.items() if count > MAX_LINES] == []
+    assert [str(path) for path in MODULES if not ast.get_docstring(read(path))] == []
 
 
 SAID = [
@@ -59,24 +69,27 @@ SAID = [
 """Where sentences are made that people read; verification says what it found to six digits."""
 
 
-@pytest.mark.parametrize("path", SAID, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_number_is_written_with_an_exponent(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_no_number_is_written_with_an_exponent(read: Callable[[Path], ast.Module]) -> None:
+    written = [line for path in SAID for line in _with_exponents(path, read(path))]
+    assert written == [], "write figure(…) of optimizer/base/figures.py"
+
+
+def _with_exponents(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Numbers that are written to so many digits, and not read again."""
     read_again = {
         id(node)
         for call in ast.walk(tree)
         if isinstance(call, ast.Call) and ast.unparse(call.func) in {"float", "Decimal", "Fraction"}
         for node in ast.walk(call)
     }
-    written = [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FormattedValue)
-        and isinstance(node.format_spec, ast.JoinedStr)
-        and str(getattr(node.format_spec.values[-1], "value", "")).endswith("g")
-        and id(node) not in read_again
-    ]
-    assert not written, f"write figure(…) of optimizer/base/figures.py on lines {written}"
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.FormattedValue)
+            and isinstance(node.format_spec, ast.JoinedStr)
+            and str(getattr(node.format_spec.values[-1], "value", "")).endswith("g")
+            and id(node) not in read_again
+        ):
+            yield f"{path.relative_to(PACKAGE)}:{node.lineno}"
 
 
 def test_no_gpu_is_named_in_the_physics_or_the_program() -> None:

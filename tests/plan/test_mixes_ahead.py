@@ -197,7 +197,7 @@ def test_no_mix_of_an_edge_exceeds_the_raised_rates(inquiry: Inquiry) -> None:
             assert (truth.rate_per_s[serving] <= added_up * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("seed", [1, 6, 13, 21])
+@pytest.mark.parametrize("seed", [1, 13])
 def test_no_dense_mix_undercuts_what_is_stated(seed: int, catalogs: Catalogs, script: Callable[[str], Any]) -> None:
     mixes = script("mixes")
     stated, found = mixes.compared(mixes.random_scenario(seed), catalogs, 12)

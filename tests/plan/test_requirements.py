@@ -9,16 +9,15 @@ import pytest
 from support.asking import ASKING, few_offers
 
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.requirements.stated import stated_requirements
+from optimizer.inputs.requirements.stated import stated_requirements, waivable
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.binding import requirements
+from optimizer.plan.explain.conflict import conflicts_of
 from optimizer.plan.explain.levers import levers
-from optimizer.plan.explain.ways_out import ways_out
+from optimizer.plan.explain.ways_out import alone
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved_for_least_cost
-from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.readback import read_back
-from optimizer.plan.record.fleet import Outline
 
 pytestmark = pytest.mark.together("path")
 
@@ -98,11 +97,6 @@ def test_a_lever_moves_it_to_both_sides_where_there_is_room(path: str, solve: So
         assert (lever.steps.get("looser", lever.value) - lever.value) * tighter <= 0
 
 
-def as_solved(_: Inquiry, answer: Answer) -> Outline:
-    """The plan of a way out as it is, whatever simulated requests would say of it."""
-    return outlined(answer)
-
-
 @pytest.mark.slow("proves a conflict for each requirement")
 @pytest.mark.parametrize("path", [path for path in ASKING if path not in ("workloads[].demand", *HEAVY)])
 def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
@@ -112,11 +106,12 @@ def test_under_a_budget_between_it_stands_in_the_conflict_or_on_a_way_out(
     dear, cheap = cost(solve(path, True)), cost(solve(path, False))
     budget = round((dear + cheap) / 2 if dear < float("inf") else 2 * cheap, 2)
     scenario = ASKING[path].asking(max_monthly_usd=ASKING[path].rule.get("max_monthly_usd", budget))
-    inquiry = Inquiry.of(scenario, rented(few, solve(path, True), solve(path, False)))
+    inquiry = replace(Inquiry.of(scenario, rented(few, solve(path, True), solve(path, False))), simplifies=False)
     assert solved_for_least_cost(inquiry).solution.outcome == "infeasible"
-    conflict, ways, *_ = ways_out(inquiry, as_solved)
-    blamed = {of_schema(item.requirement) for item in conflict}
-    led = {of_schema(change.field) for way in ways for change in way.changes}
-    assert path in blamed | led or path == "workloads[].requests_per_second"
+    blamed = {of_schema(item.field) for conflict in conflicts_of(inquiry) for item in conflict}
+    # the ways of all others are looked at in their own turn
+    own = [item for item in waivable(scenario) if of_schema(item.field) == path]
+    ways = [way for item in own for way in alone(inquiry, item)]
+    assert path in blamed or ways or path == "workloads[].requests_per_second"
     written = {of_schema(item.field) for item in stated_requirements(scenario) if item.written}
     assert path in blamed or path not in written or path == "workloads[].requests_per_second"

@@ -166,7 +166,7 @@ def weeks(draw: st.DrawFn) -> Problem:
     return day_and_night(demand, rate, sizes, gpus=gpus, always_paid=draw(st.booleans()), start_share=share)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(weeks())
 def test_the_optimum_is_that_of_every_way_to_load_instances(problem: Problem) -> None:
     expected = cheapest_by_enumeration(problem)

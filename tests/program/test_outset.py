@@ -78,7 +78,7 @@ def test_what_least_billed_times_add_is_paid_for(problem: Problem) -> None:
     assert _is_true_of(_known_without_links(problem, SearchState(Clock(None))), problem)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problems("any", "starts", most_candidates=5, several=2))
 def test_plans_of_single_periods_put_together_keep_what_the_week_asks(problem: Problem) -> None:
     problem = sorted_problem(problem).problem

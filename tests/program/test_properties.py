@@ -46,7 +46,7 @@ def test_one_more_candidate_never_raises_the_cost(problem: Problem, data: st.Dat
 
 @pytest.mark.parametrize("family", sorted(TINY))
 def test_dropping_a_limit_never_raises_the_cost(family: str) -> None:
-    @STEADY
+    @settings(max_examples=5)
     @given(problems(family, "any", most_candidates=5, several=2))
     def check(problem: Problem) -> None:
         assert cost(solve(neutral(problem, family))) <= cost(solve(problem)) * (1 + 1e-9)

@@ -19,7 +19,7 @@ from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve_plainly
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problems("any", most_candidates=4, several=3), st.integers(0, 10**6), st.booleans())
 def test_no_plan_costs_less_at_any_prices(problem: Problem, seed: int, counted: bool) -> None:
     """By rows of whole numbers hour by hour, and beside what is paid all month."""

@@ -28,7 +28,7 @@ BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANYTHING = "…"
 
 DECIDES = ("plan", "why-not")
-UNHURRIED = ("--time-limit-s", "1e9", "--work-limit", "40000")
+UNHURRIED = ("--time-limit-s", "1e9", "--work-limit", "28000")
 """What commands that decide are given besides, so that no machine is too slow or too busy for what a page promises."""
 
 Runner = Callable[[str, Path], tuple[int, str]]

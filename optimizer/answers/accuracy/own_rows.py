@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from optimizer.base.arrays import Flags, Floats, Ints, Names
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
@@ -204,8 +204,7 @@ def _refuse_contradictions(fitted: FitProblem, errors: Floats, point: Ints, file
                 times = exactly(round(float(np.exp(error[high] - error[low])), 2))
                 problem = f"is {times} times that of line {lines[low]}, which measured the same"
                 findings.append(Finding(file, int(lines[high]), metric, problem, "take out the one that is wrong"))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _repeated(point: Ints, usable: Flags) -> Iterator[Ints]:

@@ -20,7 +20,7 @@ from optimizer.answers.catalog.imported import (
     new_sources,
     newer_day,
 )
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, did_you_mean, refuse
 from optimizer.base.figures import figure
 from optimizer.base.signs import look
 from optimizer.inputs.catalog.entries.quantities import LEAST_USD_PER_HOUR, MOST_GPUS, MOST_USD_PER_HOUR
@@ -102,8 +102,7 @@ def _check_terms(path: Path, listed: Iterable[Listed], terms: PriceListTerms, ca
         for gpu in terms.gpus.values()
         if gpu not in catalogs.gpus
     ]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _offer(price: Listed, names: Names, terms: PriceListTerms) -> Offer:

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, did_you_mean, refuse
 from optimizer.base.files import read_bytes
 from optimizer.base.model import Strict
 from optimizer.base.units import BITS_PER_BYTE, BYTES_PER_GB
@@ -116,5 +116,4 @@ def _check(naming: Naming, catalogs: Catalogs, replace: bool) -> None:
     if naming.precision and naming.precision not in catalogs.schemes:
         hint = did_you_mean(naming.precision, catalogs.schemes)
         findings.append(Finding("catalog add-model", 0, "--precision", f"unknown '{naming.precision}'", hint))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)

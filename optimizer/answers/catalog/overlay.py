@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.files import reason, write_text
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.loading import TABLES
@@ -37,8 +37,7 @@ def write_overlay(folder: Path, tables: Mapping[str, Iterable[Strict]], *, afres
             # the day from which ages are measured never goes back: prices would be from after it
             by_key = {"": max((*kept.values(), *rows), key=lambda row: row.as_of)}
         merged[folder / table.files[0]] = table.row, [row for _, row in sorted(by_key.items())]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

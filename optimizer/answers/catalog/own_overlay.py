@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from optimizer.answers.catalog.overlay import write_overlay
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.inputs.catalog.loading import TABLES
 from optimizer.inputs.catalog.records import CalibrationEntry
 from optimizer.performance.physics.own import without_own
@@ -39,6 +39,5 @@ def _constants(folder: Path) -> list[CalibrationEntry]:
     """What a folder of catalog files has as constants of its own."""
     findings: list[Finding] = []
     rows = TABLES[CALIBRATION].read(folder, str(folder), findings)
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return list(without_own([placed.row for _, placed in sorted(rows.items())]))

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.files import read_bytes, read_text
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.loading import SHIPPED_LABEL, TABLES, load_catalogs
@@ -133,8 +133,7 @@ def _of(folders: Sequence[tuple[Path, str]]) -> Snapshot:
             if present:
                 placed = table.read(folder, label, findings)
                 rows.setdefault(name, {}).update((key, item.row) for key, item in placed.items())
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     tables = {name: TableContent(rows=len(rows[name]), sha256=_content_hash(rows[name])) for name in sorted(rows)}
     return Snapshot(
         sha256=_sha256("".join(f"{name} {table.sha256}\n" for name, table in tables.items()).encode()),

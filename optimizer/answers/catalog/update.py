@@ -17,7 +17,7 @@ from optimizer.answers.catalog.imported import (
 from optimizer.answers.catalog.importing import import_prices
 from optimizer.answers.catalog.overlay import write_overlay
 from optimizer.answers.catalog.snapshot import PRICES, snapshot
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.loading import TABLES, CatalogDate, load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
@@ -97,8 +97,7 @@ def _rows(file: Path, table: str) -> Iterable[Strict]:
     findings: list[Finding] = []
     kind = TABLES[table]
     placed = kind.read(file.parent, str(file.parent), findings)
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return [item.row for item in placed.values() if item.file.endswith(f"/{file.name}")]
 
 

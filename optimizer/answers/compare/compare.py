@@ -15,7 +15,7 @@ from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.base.clock import Clock, LimitReached
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, InputError, did_you_mean, refuse
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -68,9 +68,7 @@ def compare(
     if by not in COMPARABLE:
         hint = did_you_mean(by, COMPARABLE) or f"one of {', '.join(COMPARABLE)}"
         raise InputError([Finding("compare", 0, "--by", f"'{by}' cannot be compared by", hint)])
-    findings = check_scenario(scenario, catalogs)
-    if findings:
-        raise InputError(findings)
+    refuse(check_scenario(scenario, catalogs))
     begin = progress or silent
     begin("predicting")
     clock = Clock(time_limit_s, work_limit, memory=Memory())

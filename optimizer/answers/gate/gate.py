@@ -23,7 +23,7 @@ from optimizer.answers.gate.rules.names import refuse_unknown_names
 from optimizer.answers.gate.rules.total import Total, percent, total
 from optimizer.answers.gate.types import RULES, Gated, GateReport, Reason, Removed, Ruling, Warned
 from optimizer.base.clock import Clock
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -67,8 +67,7 @@ def gate(
             its own inputs cost.
         VerificationFailed: a plan did not survive independent arithmetic.
     """
-    if findings := unusable(files, catalogs):
-        raise InputError(findings)
+    refuse(unusable(files, catalogs))
     refuse_unknown_names(limits, files, catalogs, baselines or ())
     clock, kept, begin = Clock(time_limit_s, memory=Memory()), PriceFree(), progress or silent
     cases, removed = _planned(files, catalogs, baselines, clock, kept, work_limit=work_limit, progress=begin)

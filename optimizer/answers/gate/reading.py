@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.answers.gate.misfits import WRITTEN_BY, misfits
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.files import read_text, refuse_hidden_signs
 
 NOT_HERE: Final = f"{WRITTEN_BY}; if it is committed, the clone may lack it: check out with fetch-depth: 0"
@@ -42,8 +42,7 @@ def read_baselines(paths: Iterable[Path]) -> tuple[Baseline, ...]:
             if twin is not baseline:
                 problem = f"{twin.file} is a plan of the same scenario, {baseline.plan.scenario}"
                 findings.append(Finding(str(path), 0, "scenario", problem, "give one baseline for each scenario"))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return tuple(found[name] for name in sorted(found))
 
 
@@ -58,8 +57,7 @@ def baseline_in(text: str, name: str) -> Baseline:
         InputError: it is not a plan or contradicts itself; all its problems at once.
     """
     baseline = _parsed(text, name)
-    if findings := _contradictions(baseline):
-        raise InputError(findings)
+    refuse(_contradictions(baseline))
     return baseline
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import Field, ValidationError
 
 from optimizer.base.clock import Clock, Limit, until_limit
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, InputError, did_you_mean, refuse
 from optimizer.base.figures import exactly
 from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
@@ -159,9 +159,7 @@ def swept(
     scenario: Scenario, catalogs: Catalogs, sweeps: Sequence[Sweep], clock: Clock, progress: Progress | None = None
 ) -> Frontier:
     """What `frontier` says, on the clock of whoever asks more than that."""
-    findings = check_scenario(scenario, catalogs)
-    if findings:
-        raise InputError(findings)
+    refuse(check_scenario(scenario, catalogs))
     first, second = _axes(scenario, sweeps)
     whole = replace(decided(Inquiry.of(scenario, catalogs, clock)), simplifies=False)
     inquiry = whole if any(sweep.field == "min_quality" for sweep in sweeps) else narrowed(whole)

@@ -13,7 +13,7 @@ from optimizer.answers.planning.tried import tried
 from optimizer.answers.planning.until_it_holds import held_answer
 from optimizer.answers.withheld import confirmed
 from optimizer.base.clock import Clock
-from optimizer.base.errors import InputError
+from optimizer.base.errors import refuse
 from optimizer.base.memory import Memory
 from optimizer.base.progress import BestAndBound, Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -131,9 +131,7 @@ def optimized(
     kept: PriceFree | None = None,
 ) -> Optimized:
     """What `optimize` says, on the clock of whoever asks more than that; of `first_page` what that page tells alone."""
-    findings = check_scenario(scenario, catalogs)
-    if findings:
-        raise InputError(findings)
+    refuse(check_scenario(scenario, catalogs))
     watch = Stopwatch(progress)
     with watch.phase("predicting"):
         inquiry = Inquiry.of(scenario, catalogs, clock, kept)

@@ -13,7 +13,7 @@ from optimizer.answers.planning.proposal import HeldProposal, held_proposal
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.answers.planning.until_it_holds import held_plan
 from optimizer.base.clock import Clock, Limit, until_limit
-from optimizer.base.errors import InputError
+from optimizer.base.errors import refuse
 from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
@@ -116,16 +116,12 @@ def why_not(
     Raises:
         InputError: the scenario or the choice names what the catalogs do not know.
     """
-    findings = check_scenario(scenario, catalogs)
-    if findings:
-        raise InputError(findings)
+    refuse(check_scenario(scenario, catalogs))
     begin = progress or silent
     begin("predicting")
     clock = Clock(time_limit_s, work_limit, memory=Memory())
     inquiry = Inquiry.of(scenario, catalogs, clock.share(SHARE_OF_EACH_PLAN))
-    findings = tuple(unknown(choice, inquiry))
-    if findings:
-        raise InputError(findings)
+    refuse(unknown(choice, inquiry))
     begin("solving")
     answer = confirmed_answer(inquiry)
     chosen = PlanShown.of(answer, bought(answer))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, InputError, did_you_mean, refuse
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import arrivals_in_words
 from optimizer.inputs.scenario.scenario import Scenario
@@ -121,5 +121,4 @@ def _check_arrivals(runs: tuple[BenchmarkRun, ...], tool: str) -> None:
         for run in runs
         if not is_poisson(run)
     ]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)

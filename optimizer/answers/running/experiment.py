@@ -9,7 +9,7 @@ from pydantic import Field
 
 from optimizer.answers.planning.tried import SimulatedPlan, confirmed_plan
 from optimizer.base.clock import Clock
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.memory import Memory
 from optimizer.base.model import Strict
 from optimizer.base.progress import Progress, silent
@@ -140,9 +140,7 @@ def experiment(
         InputError: the scenario names what the catalogs do not know, or the budget is no amount.
         LimitReached: all the memory that is allowed was used before anything was searched.
     """
-    findings = check_scenario(scenario, catalogs)
-    if findings:
-        raise InputError(findings)
+    refuse(check_scenario(scenario, catalogs))
     budget = _budget(budget_usd)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
     begin("predicting")

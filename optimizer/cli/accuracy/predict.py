@@ -1,18 +1,21 @@
 """`optimizer predict`: what a configuration delivers, one by one or a CSV file at a time."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.cli import calls
 from optimizer.cli.options import CatalogsOption, Format, FormatOption, OutputOption, QuietOption, write
 
 CSV_DIGITS = "%.6g"
 MAX_TOKENS = 10_000_000
 MAX_DEGREE = 1024
+IN_THE_FILE = "describes one configuration; with --batch they all stand in the file"
+IN_THE_PROFILE = "the profile already gives the lengths"
 
 Degree = Annotated[int, typer.Option(min=1, max=MAX_DEGREE)]
 
@@ -46,18 +49,16 @@ def predict(
     quiet: QuietOption = False,
 ) -> None:
     """What a configuration delivers: TTFT, TPOT and throughput with their 90 % intervals."""
-    named = {"--model": model, "--gpu": gpu, "--precision": precision}
-    shape = {"--input-tokens": input_tokens, "--output-tokens": output_tokens}
-    needed = {**named, **shape}
+    configuration = {"--model": model, "--gpu": gpu, "--precision": precision}
+    tokens = {"--input-tokens": input_tokens, "--output-tokens": output_tokens}
+    load = {"--concurrency": concurrency, "--request-rate": request_rate}
     if batch is not None:
-        loads = {"--lengths": lengths, "--concurrency": concurrency, "--request-rate": request_rate}
-        _refuse_beside_batch([name for name, value in {**needed, **loads}.items() if value is not None])
+        _refuse_beside({**configuration, **tokens, "--lengths": lengths, **load}, "--batch", IN_THE_FILE)
         write(_predicted_file(batch, catalogs, quiet), output)
         return
     if lengths is not None:
-        _refuse_beside_lengths([name for name, value in shape.items() if value is not None])
-    missing = [name for name, value in (needed if lengths is None else named).items() if value is None]
-    _require(missing, concurrency, request_rate)
+        _refuse_beside(tokens, "--lengths", IN_THE_PROFILE)
+    _require({**configuration, **(tokens if lengths is None else {})}, load)
     known = calls.load_catalogs(catalogs)
     if lengths is not None:
         input_tokens, output_tokens = calls.mean_lengths(lengths, known)
@@ -94,30 +95,23 @@ def _predicted_file(batch: Path, catalogs: Path | None, quiet: bool) -> str:
     return predicted.to_csv(index=False, float_format=CSV_DIGITS, lineterminator="\n")
 
 
-def _refuse_beside_batch(given: list[str]) -> None:
-    if given:
-        problem = "describes one configuration; with --batch they all stand in the file"
-        raise InputError(Finding("predict", 0, name, problem, f"leave out {name} or --batch") for name in given)
+def _refuse_beside(options: Mapping[str, object], beside: str, problem: str) -> None:
+    """Raises InputError: one of these options is given beside another that says the same."""
+    given = [name for name, value in options.items() if value is not None]
+    refuse(Finding("predict", 0, name, problem, f"leave out {name} or {beside}") for name in given)
 
 
-def _refuse_beside_lengths(given: list[str]) -> None:
-    if given:
-        problem = "the profile already gives the lengths"
-        raise InputError(Finding("predict", 0, name, problem, f"leave out {name} or --lengths") for name in given)
-
-
-def _require(missing: list[str], concurrency: int | None, request_rate: float | None) -> None:
-    """Every option that a single prediction lacks, and exactly one load."""
+def _require(options: Mapping[str, object], load: Mapping[str, object]) -> None:
+    """Raises InputError: an option that a single prediction needs is not given, or not exactly one load."""
+    missing = [name for name, value in options.items() if value is None]
     findings = [Finding("predict", 0, name, "is missing", "or give a file with --batch") for name in missing]
-    if (concurrency is None) == (request_rate is None):
+    if sum(value is not None for value in load.values()) != 1:
         findings.append(Finding("predict", 0, "--concurrency", "give either this or --request-rate"))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _rendered(prediction: "calls.Prediction", output_format: Format) -> str:
-    if output_format is Format.JSON:
-        return calls.as_json(prediction)
-    return (
-        calls.prediction_markdown(prediction) if output_format is Format.MARKDOWN else calls.prediction_text(prediction)
-    )
+    """The question in the first line of a terminal, however long; else as every answer."""
+    if output_format is Format.TEXT:
+        return calls.prediction_text(prediction)
+    return calls.rendered(calls.prediction_answer(prediction), prediction, output_format.value)

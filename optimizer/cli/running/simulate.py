@@ -126,17 +126,9 @@ def simulate(
 ) -> None:
     """A plan's percentiles when requests really arrive, one by one; exit code 1 when a promise breaks."""
     coming = calls.arrivals_of(arrivals, trace)
-    if calls.is_plan(Path(plan)):
-        known = calls.load_catalogs(catalogs)
-        report, scenario = calls.plan_in(Path(plan), known)
-        check_writable(output)
-    else:
-        inputs = question(plan, catalogs, output)
-        known, scenario = inputs.catalogs, inputs.scenario
-        with watched(calls.OPTIMIZE_PHASES, quiet) as progress:
-            report = calls.optimize(
-                scenario, known, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
-            )
+    report, scenario, known = _planned(
+        plan, catalogs, output, time_limit_s=time_limit_s, work_limit=work_limit, quiet=quiet
+    )
     with about_plan(Path(plan)):
         found = calls.simulate(
             report,
@@ -160,3 +152,26 @@ def simulate(
     else:
         write(calls.rendered(calls.simulation_answer(report, found), found, output_format.value), output)
     raise typer.Exit(calls.exit_of(found))
+
+
+def _planned(
+    plan: str,
+    catalogs: Path | None,
+    output: Path | None,
+    *,
+    time_limit_s: float | None,
+    work_limit: int | None,
+    quiet: bool,
+) -> "tuple[calls.PlanReport, calls.Scenario, calls.Catalogs]":
+    """A file's plan, else the one of a scenario, with what it was made for and from."""
+    if calls.is_plan(Path(plan)):
+        known = calls.load_catalogs(catalogs)
+        report, scenario = calls.plan_in(Path(plan), known)
+        check_writable(output)
+        return report, scenario, known
+    inputs = question(plan, catalogs, output)
+    with watched(calls.OPTIMIZE_PHASES, quiet) as progress:
+        report = calls.optimize(
+            inputs.scenario, inputs.catalogs, time_limit_s=time_limit_s, work_limit=work_limit, progress=progress
+        )
+    return report, inputs.scenario, inputs.catalogs

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, did_you_mean, refuse
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog import records as catalog
 from optimizer.inputs.catalog.entries import engines as engine_rows
@@ -197,11 +197,9 @@ def load_catalogs(overlay: Path | None = None) -> Catalogs:
                 findings.extend(_earlier(rows["catalog"], shipped_day))
     findings = findings or [*_dangling(rows), *_later_than_the_catalog(rows), *look_alikes(rows, TABLES)]
     gpus = _gpus(rows["gpus"], rows["figures"], findings)
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     on_own_terms = priced(rows, gpus, findings)
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return _assembled(rows, gpus, on_own_terms, price_places(rows, laid_over, on_own_terms.terms))
 
 

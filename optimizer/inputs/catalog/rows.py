@@ -7,7 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, InputError, did_you_mean, refuse
 from optimizer.base.files import read_bytes
 from optimizer.base.signs import PROSE, unseen
 
@@ -28,9 +28,7 @@ def read_rows(path: Path, required: Iterable[str]) -> pd.DataFrame:
     """
     cells = _cells(path)
     headings = [str(name) for name in cells.iloc[0]]
-    findings = [*_missing(path, headings, required), *_repeated(path, headings), *_hidden(path, cells, headings)]
-    if findings:
-        raise InputError(findings)
+    refuse([*_missing(path, headings, required), *_repeated(path, headings), *_hidden(path, cells, headings)])
     frame = cells.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(headings)
     return frame

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.units import BYTES_PER_GIB, BYTES_PER_MIB
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.catalog.rows import read_rows
@@ -99,8 +99,7 @@ def _refuse_other_units(path: Path, records: Sequence[Mapping[Hashable, Any]]) -
             if means and said and said.casefold() not in UNITS_READ[means]:
                 problem = f"'{said}': prices are read in USD for an hour of the whole instance"
                 findings.append(Finding(str(path), line, str(name), problem, "convert them first, and drop the column"))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _recognized(path: Path, headings: set[str]) -> PriceFormat:

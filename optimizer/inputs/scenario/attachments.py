@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from optimizer.base.errors import Finding, InputError, file_error
+from optimizer.base.errors import Finding, InputError, file_error, refuse
 from optimizer.base.files import read_json
 from optimizer.inputs import scenario as door
 from optimizer.inputs.scenario.policy import InForce, Migration, Policy
@@ -53,8 +53,7 @@ def with_files(scenario: Scenario, document: Document, folder: Path | None) -> S
     migration = scenario.policy.migration
     if migration is not None:
         migration = read(migration, _migration_with_plan, ("policy", "migration", "from_plan"))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     policy = scenario.policy.model_copy(update={"migration": migration})
     return scenario.model_copy(update={"workloads": workloads, "policy": policy})
 
@@ -121,8 +120,7 @@ def replicas_of_plan(path: Path) -> tuple[InForce, ...]:
             findings.extend(_bad_deployment(path, position, error))
         else:
             counts[tuple(row.model_dump(exclude={"replicas"}).items())] += row.replicas
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return tuple(InForce.model_validate({**dict(key), "replicas": count}) for key, count in sorted(counts.items()))
 
 

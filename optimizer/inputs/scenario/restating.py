@@ -3,7 +3,7 @@
 import math
 from typing import Any, Final
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.base.figures import exactly, figure
 from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.entries.engines import Draft, counted_drafts
@@ -29,8 +29,7 @@ def restated(scenario: Scenario) -> Scenario:
         for each in workloads
         if each.stated_as and each.peak_requests_per_second() > MAX_RATE
     ]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return scenario.model_copy(update={"workloads": workloads})
 
 
@@ -52,8 +51,7 @@ def with_thinking(scenario: Scenario, catalogs: Catalogs) -> Scenario:
             findings.append(Finding("scenario", 0, f"workloads[{workload.name}].reasoning", problem, hint))
         else:
             workloads[position] = _thinking(workload, known.factor, f"{known.prompts} prompts, {known.source}")
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return scenario.model_copy(update={"workloads": tuple(workloads)})
 
 
@@ -86,8 +84,7 @@ def with_accepted(scenario: Scenario, catalogs: Catalogs) -> Scenario:
         ]
         own = settled(each.model, each.speculation, path)
         workloads.append(each.model_copy(update={"alternatives": tuple(others), "speculation": own}))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return scenario.model_copy(update={"workloads": tuple(workloads)})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from optimizer.base.errors import Finding, InputError, file_error
+from optimizer.base.errors import Finding, file_error, refuse
 from optimizer.base.figures import figure
 from optimizer.base.files import read_text
 from optimizer.base.units import HOURS_PER_WEEK
@@ -131,8 +131,7 @@ def _trace(path: Path) -> pd.DataFrame:
         *_too_large(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer"),
         *_too_large(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds"),
     ]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return frame.assign(arrived_at_s=frame["arrived_at_s"] - frame["arrived_at_s"].min())
 
 
@@ -143,9 +142,7 @@ def weekly_profile(path: Path) -> tuple[float, ...]:
         InputError: file or columns missing, rows that are not numbers, or not those of one week.
     """
     table = _table(path, PROFILE_COLUMNS)
-    findings = [*_no_numbers(path, table), *_too_large(path, table["requests_per_second"], MAX_RATE, "requests/s")]
-    if findings:
-        raise InputError(findings)
+    refuse([*_no_numbers(path, table), *_too_large(path, table["requests_per_second"], MAX_RATE, "requests/s")])
     frame = table.sort_values("hour_of_week")
     if frame["hour_of_week"].tolist() != list(range(HOURS_PER_WEEK)):
         raise file_error(path, f"must count 0 to {HOURS_PER_WEEK - 1}, each once", field="hour_of_week")

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Floats, Ints
+from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.program.large.counts import bound_by_counts
 from optimizer.program.large.covering import listed_counts
 from optimizer.program.large.level_prices import follows_itself
@@ -60,35 +60,47 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
         state: Whose cutoff, or the known plan, says what a plan may cost.
         search: Solves one level.
     """
-    most = min(state.cutoff_usd_per_hour, np.inf if known.plan is None else known.plan.usd_per_hour)
-    if not (np.isfinite(most) and follows_itself(week) and has_levels(by_the_hour(week, np.zeros(len(week.offers))))):
+    state = _no_dearer(state, known.plan)
+    if not (np.isfinite(state.cutoff_usd_per_hour) and follows_itself(week)):
+        return known
+    if not has_levels(by_the_hour(week, np.zeros(len(week.offers)))):
         return known
     at_all = pattern_bound(week, state.clock)
-    may_pay = can_beat(week, at_all.bound, None, replace(state, cutoff_usd_per_hour=most))
-    part = compacted(week, may_pay)
+    part = compacted(week, can_beat(week, at_all.bound, None, state))
     if not serves_all(part.problem):
         return known
-    own, offers = replace(state, cutoff_usd_per_hour=most), part.problem.offers
     looks = Looks(part.problem, kind, at_all, state.clock)
-    if known.plan is None and most > (1 + WIDE) * at_all.bound.usd_per_hour:
+    if known.plan is None and state.cutoff_usd_per_hour > (1 + WIDE) * at_all.bound.usd_per_hour:
         # the less a plan may cost the fewer numbers are listed, so there is one before they are
-        _, plan = looks.by_levels(_whole(at_all.counts[part.offers], offers), own, search)
-        if plan is not None and plan.usd_per_hour < most:
-            known, most = replace(known, plan=plan.for_whole(part, week)), plan.usd_per_hour
-            own = replace(own, cutoff_usd_per_hour=most)
-    may_pay = can_beat(week, at_all.bound, None, own)[part.candidates]
-    there = offers.always_paid & (np.bincount(part.problem.candidates.offer, may_pay, len(offers)) > 0)
-    counts = listed_counts(np.where(there, offers.price_usd_per_hour, np.inf), offers.available, most)
-    at_least = np.array([at_all.bound.usd_per_hour])
-    if counts is not None:
-        at_least = np.maximum(looks.beside(counts), at_least)
-    listed = np.flatnonzero(at_least <= most)
+        _, plan = looks.by_levels(_whole(at_all.counts[part.offers], part.problem.offers), state, search)
+        if plan is not None and plan.usd_per_hour < state.cutoff_usd_per_hour:
+            known, state = replace(known, plan=plan.for_whole(part, week)), _no_dearer(state, plan)
+    may_pay = can_beat(week, at_all.bound, None, state)[part.candidates]
+    counts = _payable_counts(part.problem, may_pay, state.cutoff_usd_per_hour)
+    beside = np.zeros(1) if counts is None else looks.beside(counts)
+    at_least = np.maximum(beside, at_all.bound.usd_per_hour)
+    listed = np.flatnonzero(at_least <= state.cutoff_usd_per_hour)
     if counts is None or len(listed) > MOST_COUNTS:
-        boxes = _told_by_boxes(part, week, kind, known, own, search)
-        return replace(boxes, usd_per_hour=max(boxes.usd_per_hour, min(most, float(at_least.min()))))
-    numbers = [(float(at_least[place]), place) for place in listed.tolist()]
-    found = _told_by_each(part, week, looks, counts, numbers, known, own, search)
-    return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.bound.usd_per_hour))
+        found = _told_by_boxes(part, week, kind, known, state, search)
+        least = min(float(at_least.min()), state.cutoff_usd_per_hour)
+    else:
+        numbers = [(float(at_least[place]), place) for place in listed.tolist()]
+        found = _told_by_each(part, week, looks, counts, numbers, known, state, search)
+        least = at_all.bound.usd_per_hour
+    return replace(found, usd_per_hour=max(found.usd_per_hour, least))
+
+
+def _no_dearer(state: SearchState, plan: Incumbent | None) -> SearchState:
+    """A search of its own for what costs no more than a plan that is known, if one is."""
+    most = np.inf if plan is None else plan.usd_per_hour
+    return replace(state, cutoff_usd_per_hour=min(state.cutoff_usd_per_hour, most))
+
+
+def _payable_counts(problem: Problem, may_pay: Flags, most: float) -> Ints | None:
+    """(N, O) machines paid all month, of candidates that may pay, that cost no more; None where they are too many."""
+    offers = problem.offers
+    there = offers.always_paid & (np.bincount(problem.candidates.offer, may_pay, len(offers)) > 0)
+    return listed_counts(np.where(there, offers.price_usd_per_hour, np.inf), offers.available, most)
 
 
 def _told_by_each(

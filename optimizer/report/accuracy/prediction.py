@@ -6,7 +6,6 @@ from optimizer.answers.accuracy.predicted import Prediction, Setting
 from optimizer.base.figures import exactly, figure
 from optimizer.performance.uncertainty.evidence import OWN_DEPLOYMENT
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer
-from optimizer.report.layout.markdown import answer_markdown
 from optimizer.report.layout.text import section_text
 
 OWN: Final = "Measured: on your own deployment of this very configuration; predicted at this load from there."
@@ -26,11 +25,6 @@ WIDTHS: Final = (
 def prediction_text(prediction: Prediction) -> str:
     """The prediction for a terminal, the question in the first line, however long."""
     return f"{_question(prediction.setting)}\n\n{section_text(_delivered(prediction))}\n"
-
-
-def prediction_markdown(prediction: Prediction) -> str:
-    """The prediction as Markdown."""
-    return answer_markdown(prediction_answer(prediction))
 
 
 def prediction_answer(prediction: Prediction) -> WrittenAnswer:

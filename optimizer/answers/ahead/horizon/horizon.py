@@ -17,7 +17,7 @@ from optimizer.answers.ahead.horizon.strategies import (
 from optimizer.answers.withheld import confirmed
 from optimizer.base.arguments import check_within
 from optimizer.base.clock import Clock
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -86,9 +86,7 @@ def horizon(
     if months_of(life) > MAX_HORIZON_MONTHS:
         hint = f"say at most {MAX_HORIZON_MONTHS} in lifecycle.horizon.months"
         raise InputError([Finding("scenario", 0, "lifecycle.months", "is more than purchases are planned over", hint)])
-    findings = [*check_scenario(scenario, catalogs), *not_held(scenario), *outgrown(scenario, _factors(life))]
-    if findings:
-        raise InputError(findings)
+    refuse([*check_scenario(scenario, catalogs), *not_held(scenario), *outgrown(scenario, _factors(life))])
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
     inquiries = in_hours_to_try(asked_over_months(scenario, catalogs, clock), life)
     begin(HORIZON_PHASES[0])

@@ -9,7 +9,7 @@ from optimizer.answers.ahead.lifecycle.fleets import FleetAtDemand, Fleets, grow
 from optimizer.answers.ahead.lifecycle.training import PricedRun, priced, training_cost
 from optimizer.answers.ahead.lifecycle.types import LifecycleReport, MonthOfLife, TrainingCost
 from optimizer.base.clock import Clock
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.base.units import (
@@ -64,9 +64,7 @@ def lifecycle(
         hint = "add for example lifecycle: {months: 12, growth_percent_per_month: 5}"
         raise InputError([Finding("scenario", 0, "lifecycle", "is missing", hint)])
     factors = [(month, growth_factor(life.growth_percent_per_month, month)) for month in range(1, life.months + 1)]
-    findings = [*check_scenario(scenario, catalogs), *outgrown(scenario, factors)]
-    if findings:
-        raise InputError(findings)
+    refuse([*check_scenario(scenario, catalogs), *outgrown(scenario, factors)])
     inquiry = Inquiry.of(scenario, catalogs, Clock(time_limit_s, work_limit, memory=Memory()))
     runs = [priced(run, inquiry.market) for run in life.training]
     months = _added_up(runs, list(_months(inquiry, life, runs, progress or silent)))

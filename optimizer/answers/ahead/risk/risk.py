@@ -11,7 +11,7 @@ from optimizer.answers.planning.verified_plan import verified_plan
 from optimizer.answers.withheld import confirmed
 from optimizer.base.arguments import check_within
 from optimizer.base.clock import Clock
-from optimizer.base.errors import InputError
+from optimizer.base.errors import refuse
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -78,9 +78,7 @@ def risk(
         VerificationFailed: the answer did not survive independent arithmetic.
     """
     check_within("risk", draws=(draws, LEAST_DRAWS, MOST_DRAWS), seed=(seed, 0, inf))
-    findings = list(check_scenario(scenario, catalogs))
-    if findings:
-        raise InputError(findings)
+    refuse(check_scenario(scenario, catalogs))
     check_drawable(scenario)
     begin, clock = progress or silent, Clock(time_limit_s, work_limit, memory=Memory())
     begin(RISK_PHASES[0])
@@ -94,9 +92,7 @@ def check_drawable(scenario: Scenario) -> None:
     Raises:
         InputError: everything that the scenario asks and that is not kept.
     """
-    findings = list(not_held(scenario))
-    if findings:
-        raise InputError(findings)
+    refuse(not_held(scenario))
 
 
 def risk_of_answer(

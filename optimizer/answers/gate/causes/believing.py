@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from optimizer.answers.gate.baseline import Baseline
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.inputs.catalog.records import Catalogs
 
 PLAN_AGAIN: Final = "the file was edited, or another build of the version wrote it; plan the baseline again"
@@ -17,9 +17,7 @@ def refuse_other_prices(baseline: Baseline, catalogs: Catalogs) -> None:
     Raises:
         InputError: a price is another, or the catalogs have none; says which.
     """
-    findings = list(_other_prices(baseline, catalogs))
-    if findings:
-        raise InputError(findings)
+    refuse(_other_prices(baseline, catalogs))
 
 
 def _other_prices(baseline: Baseline, catalogs: Catalogs) -> Iterator[Finding]:

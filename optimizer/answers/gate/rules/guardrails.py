@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, InputError, did_you_mean, refuse
 from optimizer.base.model import Strict
 from optimizer.inputs.scenario.fields import FieldError, Name, Names, Number
 from optimizer.inputs.scenario.loading import findings_of, read_document
@@ -106,8 +106,7 @@ def read_guardrails(path: Path) -> Guardrails:
                 line, field = document.line(("rules", at, "teams")), f"rules[{rule.name}].teams"
                 hint = did_you_mean(team, found.teams) or f"known: {', '.join(sorted(found.teams)) or 'none'}"
                 findings.append(Finding(document.file, line, field, f"unknown team '{team}'", hint))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return found
 
 

@@ -10,7 +10,7 @@ from optimizer.answers.gate.rules.guardrails import matching
 from optimizer.answers.gate.rules.judging import unmatched
 from optimizer.answers.gate.rules.price_ages import hosted_names
 from optimizer.answers.gate.types import RULES, Rule
-from optimizer.base.errors import Finding, InputError, did_you_mean
+from optimizer.base.errors import Finding, did_you_mean, refuse
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.loading import ScenarioFile
 
@@ -42,8 +42,7 @@ def refuse_unknown_names(
         *_unknown("--allow-expired", limits.allow_expired, priced, "offer or provider"),
         *(unmatched(guardrails, today, removed, new) if guardrails else ()),
     ]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
 
 
 def _unknown_warnings(limits: GateLimits, rules: list[str], scenarios: list[str]) -> Iterator[Finding]:

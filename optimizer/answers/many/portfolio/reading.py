@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from optimizer.answers.many.portfolio.types import PortfolioFiles
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.loading import ScenarioFile, findings_of, load_scenario_file, read_document
@@ -60,8 +60,7 @@ def load_portfolio(folder: str | Path, catalogs: Catalogs) -> PortfolioFiles:
     findings += _repeated(files)
     if len(shared) > 1:
         findings.append(Finding(str(shared[1]), 0, "", f"{shared[0].name} is there already", "keep one of them"))
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return PortfolioFiles(portfolio.name or path.resolve().name, tuple(files), portfolio, document)
 
 

@@ -15,7 +15,7 @@ from optimizer.answers.many.replan.types import Replanned, ReplanReport
 from optimizer.answers.many.replan.words import sentence, summary_of
 from optimizer.base.arguments import check_within
 from optimizer.base.clock import Clock
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.base.memory import Memory
 from optimizer.base.progress import Progress, silent
 from optimizer.inputs.catalog.records import Catalogs
@@ -66,8 +66,7 @@ def replan(
     findings = [*unusable(files, catalogs), *(finding for file in files for finding in _by_the_second(file))]
     claimed, orphans = paired([file.scenario.name for file in files], baselines)
     findings += [finding for baseline in claimed.values() for finding in _unrecorded(baseline)]
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     clock, begin, found = Clock(time_limit_s, memory=Memory()), progress or silent, list[Replanned]()
     # what runs as it is and what is best against it begin alike, and are simulated once
     kept = PriceFree()

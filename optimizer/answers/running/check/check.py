@@ -8,7 +8,7 @@ from optimizer.answers.running.benchmark import not_benchmarked
 from optimizer.answers.running.check.fitness import Judged, Promised
 from optimizer.answers.running.check.promise import checked_promises
 from optimizer.answers.running.check.types import CheckedPromise, CheckedRun, CheckReport, CheckVerdict
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, InputError, refuse
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.importing.load_results.copies import without_copies
 from optimizer.inputs.importing.load_results.reading import read_results
@@ -76,8 +76,7 @@ def _results(paths: Iterable[Path]) -> list[LoadResult]:
             results += read_results(path)
         except InputError as error:
             findings += error.findings
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return without_copies(results)
 
 

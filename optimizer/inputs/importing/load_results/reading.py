@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from optimizer.base.errors import Finding, InputError
+from optimizer.base.errors import Finding, refuse
 from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.importing.load_results.files import runs_of
 from optimizer.inputs.importing.load_results.formats import (
@@ -72,6 +72,5 @@ def read_results(path: Path) -> tuple[LoadResult, ...]:
         else:
             results += known.read(fields)
         findings += fields.findings
-    if findings:
-        raise InputError(findings)
+    refuse(findings)
     return tuple(results)
