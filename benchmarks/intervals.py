@@ -24,7 +24,7 @@ from optimizer.performance.physics.replica_model import replica_model
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.simulation.arrivals import Classes, renewal
 from optimizer.performance.simulation.costs import ReplicaCosts, replica_costs
-from optimizer.performance.simulation.luck import Drawn, Luck
+from optimizer.performance.simulation.luck import DrawnFigures, Luck
 from optimizer.performance.simulation.replica import serve
 from optimizer.performance.simulation.statistics import Bounded, mean, quantile
 
@@ -62,7 +62,7 @@ def sample(
     tpot = (done.finished_s - done.first_token_s) / (stream.output_tokens - 1)
     found = {"tpot": tpot[late], "ttft": (done.first_token_s - stream.arrived_s)[late]}
     gaps = np.diff(stream.arrived_s, prepend=stream.arrived_s[:1] - 1 / rate_per_s)
-    drawn = Drawn(
+    drawn = DrawnFigures(
         np.column_stack([gaps, stream.input_tokens, stream.output_tokens])[late],
         np.array([1 / rate_per_s, *classes.expected_tokens]),
     )

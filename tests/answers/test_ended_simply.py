@@ -131,7 +131,7 @@ def test_two_workloads_have_few_configurations_each(catalogs: Catalogs) -> None:
     chat, reports = asked.workloads
     assert chat.demand is not None
     # at the 60 requests/s of the question no plan so simple is near enough
-    calmer = chat.demand.model_copy(update={"peak_requests_per_second": 50.0})
+    calmer = chat.demand.model_copy(update={"peak_requests_per_second": 25.0})
     chat = chat.model_copy(update={"demand": calmer})
     found = answered(Inquiry.of(asked.model_copy(update={"workloads": (chat, reports)}), catalogs, Clock()))
     assert found.enough

@@ -105,7 +105,7 @@ rules:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("rules: []", 1, "at least 1 entries"),
+        ("rules: []", 1, "at least 1 entry"),
         ("rules:\n  - {name: a, max_monthly: 1}", 2, "did you mean max_monthly_usd"),
         ("rules:\n  - {name: a}", 2, "limits nothing"),
         ("rules:\n  - {name: a, max_monthly_usd: 1}\n  - {name: a, max_monthly_usd: 2}", 3, "two rules"),
@@ -113,9 +113,9 @@ rules:
         ("rules:\n  - {name: a, max_monthly_usd: -1}", 2, "greater than or equal to 0"),
         ("rules:\n  - {name: a, max_monthly_usd: 1, override: {until: 2026-12-31}}", 2, "missing"),
         ("- a", 1, "start with rules"),
-        ("teams: {search: []}\nrules:\n  - {name: a, teams: search, max_monthly_usd: 1}", 1, "at least 1 entries"),
-        ("rules:\n  - {name: a, scenarios: [], max_monthly_usd: 1}", 2, "at least 1 entries"),
-        ("rules:\n  - {name: a, teams: [], max_monthly_usd: 1}", 2, "at least 1 entries"),
+        ("teams: {search: []}\nrules:\n  - {name: a, teams: search, max_monthly_usd: 1}", 1, "at least 1 entry"),
+        ("rules:\n  - {name: a, scenarios: [], max_monthly_usd: 1}", 2, "at least 1 entry"),
+        ("rules:\n  - {name: a, teams: [], max_monthly_usd: 1}", 2, "at least 1 entry"),
         (f"{OVERRIDDEN}{{reason: x, until: 1893456000}}", 4, "must be a day"),
         (f"{OVERRIDDEN}{{reason: x, until: '1893456000'}}", 4, "must be a day"),
         (f"{OVERRIDDEN}{{reason: x, until: 2026-12-31T00:00:00}}", 4, "must be a day"),

@@ -5,7 +5,7 @@ import pytest
 
 from optimizer.base.arrays import Floats
 from optimizer.performance.simulation.arrivals import Classes, Kinds, renewal
-from optimizer.performance.simulation.luck import Drawn, Luck
+from optimizer.performance.simulation.luck import DrawnFigures, Luck
 from optimizer.performance.simulation.statistics import mean, quantile, share_within
 
 LOAD = 0.8
@@ -19,12 +19,12 @@ def waits(seed: int, requests: int = 10_000) -> tuple[Floats, Luck]:
     path = np.cumsum(1.0 - gaps)
     late = slice(requests // 10, None)
     wait_s = (path - np.minimum.accumulate(np.minimum(path, 0.0)))[late]
-    return wait_s, Luck.of_sample(Drawn(gaps[late, None], np.array([1 / LOAD])))
+    return wait_s, Luck.of_sample(DrawnFigures(gaps[late, None], np.array([1 / LOAD])))
 
 
 def test_what_goes_with_what_is_known_alone_is_known_exactly() -> None:
     came = np.random.default_rng(1).gamma(2.0, 1.0, (4_000, 2))
-    luck = Luck.of_sample(Drawn(came, np.array([2.0, 2.0])))
+    luck = Luck.of_sample(DrawnFigures(came, np.array([2.0, 2.0])))
     found = mean(5.0 + came @ np.array([3.0, -1.0]), 0.95, luck=luck)
     # 5 + 3 · 2 − 2, whatever was drawn
     assert np.array([found.value, found.low, found.high]) == pytest.approx(np.full(3, 9.0))

@@ -25,7 +25,7 @@ def few(catalogs: Catalogs) -> Catalogs:
 
 
 def week(percent: float = 0) -> Scenario:
-    demand = {"hourly": HOURLY, "weekend_factor": 0.4, "peak_requests_per_second": 37}
+    demand = {"hourly": HOURLY, "weekend_factor": 0.4, "peak_requests_per_second": 36}
     own = CHAT | {"requests_per_second": None, "demand": demand}
     return Scenario.model_validate({"name": "week", "workloads": [own], "policy": {"simplicity_percent": percent}})
 

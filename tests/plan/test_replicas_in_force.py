@@ -15,7 +15,7 @@ CHAT = {
     "name": "chat", "model": "llama-3.1-70b", "input_tokens": 1500, "output_tokens": 300,
     "slo": {"ttft_ms": 2000, "tpot_ms": 60}, "unknown_quality": "accept",
 }  # fmt: skip
-RATE = 0.25
+RATE = 0.3
 POLICY: dict[str, Any] = {
     "providers": {"allow": ["azure"]}, "regions": {"allow": ["eastus"]}, "gpus": {"allow": ["a100-80-pcie"]},
     "pricing_terms": ["committed"],

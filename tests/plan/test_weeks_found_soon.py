@@ -48,7 +48,7 @@ def _week(ttft_ms: int = 3000) -> Scenario:
                 {
                     "name": "desk",
                     "model": "llama-3.1-8b",
-                    "demand": {"hourly": [0.3] * 8 + [0.6] * 8 + [1.0] * 8, "peak_requests_per_second": 20},
+                    "demand": {"hourly": [0.3] * 8 + [0.6] * 8 + [1.0] * 8, "peak_requests_per_second": 26},
                     "request_classes": [
                         {"share": 0.5, "input_tokens": 300, "output_tokens": 100},
                         {"share": 0.5, "input_tokens": 3000, "output_tokens": 250},

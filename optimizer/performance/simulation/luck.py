@@ -21,15 +21,15 @@ FEWEST_OF_STRETCH: Final = 10
 """Values of each stretch: of fewer its mean says nothing of what came with them."""
 
 
-class Drawn(NamedTuple):
+class DrawnFigures(NamedTuple):
     """What requests came with that chance decides, (n, c), and what is expected of it, (c,)."""
 
     figures: Floats
     expected: Floats
 
-    def of(self, members: Flags) -> "Drawn":
+    def of(self, members: Flags) -> "DrawnFigures":
         """Of some of the requests."""
-        return Drawn(self.figures[members], self.expected)
+        return DrawnFigures(self.figures[members], self.expected)
 
 
 class WithoutLuck(NamedTuple):
@@ -53,7 +53,7 @@ class Luck:
     off: Floats
 
     @classmethod
-    def of_sample(cls, drawn: Drawn) -> "Luck":
+    def of_sample(cls, drawn: DrawnFigures) -> "Luck":
         """Of requests that are as many as a sample has stretches, or more."""
         count = len(drawn.figures)
         stretch = np.arange(count) * STRETCHES // count

@@ -12,7 +12,7 @@ from optimizer.inputs.scenario.scenario import Latency, Workload
 from optimizer.performance.physics.queueing import QUANTILES
 from optimizer.performance.simulation.arrivals import Stream
 from optimizer.performance.simulation.fleet import Outcome
-from optimizer.performance.simulation.luck import Drawn, Luck
+from optimizer.performance.simulation.luck import DrawnFigures, Luck
 from optimizer.performance.simulation.statistics import FEWEST_ALIKE, Bounded, mean, quantile, share_within
 from optimizer.plan.record.simulation import (
     LossPhase,
@@ -47,7 +47,7 @@ class ServedRequests:
     request_class: Ints
     latency_ms: dict[Metric, Floats]
     prompts: FoundPrompts | None = None
-    drawn: Drawn | None = None
+    drawn: DrawnFigures | None = None
     """Where they come at one rate all the time."""
 
     @property
@@ -105,18 +105,18 @@ def met_by(
         np.concatenate([part.request_class for part in parts]),
         {name: np.concatenate([part.latency_ms[name] for part in parts]) for name in parts[0].latency_ms},
         joined([part.prompts for part in parts if part.prompts is not None]),
-        Drawn(np.concatenate([each.figures for each in drawn]), drawn[0].expected) if drawn else None,
+        DrawnFigures(np.concatenate([each.figures for each in drawn]), drawn[0].expected) if drawn else None,
     )
 
 
-def _drawn(fleet: ServedWorkload, stream: Stream, outcome: Outcome) -> Drawn:
+def _drawn(fleet: ServedWorkload, stream: Stream, outcome: Outcome) -> DrawnFigures:
     """The gap before each request that counts, its prompt and its answer, and what is expected of them."""
     looked_at = zip(fleet.servers, outcome.replicas, strict=True)
     expected_s = 1 / (fleet.rate_per_s * min(len(replicas) / server.replicas for server, replicas in looked_at))
     arrived_s = stream.arrived_s[outcome.request]
     gaps_s = np.diff(arrived_s, prepend=arrived_s[:1] - expected_s)
     lengths = stream.input_tokens[outcome.request], stream.output_tokens[outcome.request]
-    return Drawn(np.column_stack([gaps_s, *lengths]), np.array([expected_s, *fleet.classes.expected_tokens]))
+    return DrawnFigures(np.column_stack([gaps_s, *lengths]), np.array([expected_s, *fleet.classes.expected_tokens]))
 
 
 def judged(service: ServedWorkload, sample: ServedRequests, *, of_record: bool = False) -> Iterator[SimulatedClass]:
