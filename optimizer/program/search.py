@@ -14,7 +14,7 @@ from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.search import search_large
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
-from optimizer.program.problem.quantities import label_numbers
+from optimizer.program.problem.quantities import label_numbers, serves_all
 from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates, bound_at_prices
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.first_plan import first_plan, is_far_off, plan_at_places
@@ -194,7 +194,7 @@ def one_configuration_each(problem: Problem, keep: Flags) -> list[Flags]:
 def _search_in_turn(problem: Problem, parts: Sequence[Flags], state: SearchState, known: Known) -> SearchResult:
     """The cheapest plan of all parts, each searched as a problem of its own, the one of lowest bound first."""
     compact = [compacted(problem, part) for part in parts]
-    lower = [bound_at_cheapest_rates(part.problem).usd_per_hour for part in compact]
+    lower = [_least_usd_per_hour(part.problem) for part in compact]
     best, results = known.plan, list[SearchResult]()
     for number in np.argsort(lower, kind="stable").tolist():
         part, most = compact[number], state.cutoff_usd_per_hour if best is None else best.usd_per_hour
@@ -207,6 +207,11 @@ def _search_in_turn(problem: Problem, parts: Sequence[Flags], state: SearchState
         results.append(replace(result, bound=result.bound.for_whole(part.candidates, len(parts[0])), incumbent=whole))
         best = cheaper(best, whole)
     return _of_all_parts(results, best)
+
+
+def _least_usd_per_hour(problem: Problem) -> float:
+    """What no plan undercuts, as far as cheapest rates tell; infinite where a class is served by nothing."""
+    return bound_at_cheapest_rates(problem).usd_per_hour if serves_all(problem) else np.inf
 
 
 def _search_each(problem: Problem, parts: Sequence[Flags], state: SearchState, known: Known) -> SearchResult:

@@ -14,7 +14,7 @@ from support.promises import faults
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program import simplest
+from optimizer.program import search, simplest
 from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof import steps
@@ -231,3 +231,29 @@ def test_no_count_is_brought_down_once_the_limit_is_reached(monkeypatch: pytest.
     problem = one_class([1.0, 1.0, 1.9], [1.0, 3.0, 4.0])
     monkeypatch.setattr(simplest, "search_laid_out", pytest.fail)
     assert simpler(problem, Complexity(2, 4, 2), 1e6, Clock(0.0)) == (None, False)
+
+
+def test_a_configuration_that_serves_not_every_class_is_no_plan_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the class that nothing serves is worth has no end: a week of three classes ended in an error for it."""
+    for name in ("MANY_STREAMS", "MANY_STREAMS_WITH_STARTS", "MOST_RELAXED_STREAMS"):
+        monkeypatch.setattr(search, name, 0)
+    starts = np.array([[0.0, 0.02], [0.02, 0.0]])
+    traffic = replace(
+        steady_traffic(("w/0", "w/1"), np.array([7.3, 2.1]), workload=("w", "w")),
+        demand_per_s=np.array([[7.3, 2.1], [3.1, 1.2]]),
+        share_of_month=np.array([0.5, 0.5]),
+        start_share=starts,
+        least_replicas=np.zeros((2, 1), dtype=np.int64),
+    )
+    problem = Problem(
+        traffic=traffic,
+        candidates=plain_candidates(
+            [0, 0, 1, 1], [[9.0, 0.0], [5.0, 0.0], [2.0, 0.0], [0.0, 2.0]], configuration=("x", "y", "z", "z")
+        ),
+        offers=plain_offers([1.0, 1.1]),
+        limits=Limits(1.0, max_distinct_configurations=1),
+    )
+    found, plainly = solve(problem), solve_plainly(problem)
+    assert found.outcome == plainly.outcome == "optimal"
+    assert found.cost_usd_per_month == pytest.approx(plainly.cost_usd_per_month)
+    assert found.bound_usd_per_month == pytest.approx(found.cost_usd_per_month)
