@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.scenarios import sold_little
 
 from optimizer import load_catalogs, optimize
 from optimizer.answers.planning.frontier import frontier, sweep_of
@@ -18,12 +19,8 @@ SHAPE = {"model": "llama-3.1-8b", "input_tokens": 1000, "output_tokens": 200}
 
 
 @pytest.fixture(scope="module")
-def few() -> Catalogs:
-    """One size of container and one machine."""
-    known = load_catalogs()
-    sold = tuple(row for row in known.per_second if (row.provider, row.gpu) == ("runpod", "l4"))
-    offers = tuple(each for each in known.offers if each.provider == "runpod" and each.gpu == "l4")
-    return replace(known, per_second=sold, offers=offers)
+def few(catalogs: Catalogs) -> Catalogs:
+    return sold_little(catalogs)
 
 
 def rarely(*hosting: str) -> Scenario:

@@ -1,11 +1,9 @@
 """What a page says of requests that no rented machine serves: what runs, where the money goes, why nothing can."""
 
-from dataclasses import replace
-
 import pytest
-from support.scenarios import with_policy, with_workload
+from support.scenarios import sold_little, with_policy, with_workload
 
-from optimizer import load_catalogs, load_scenario, optimize
+from optimizer import load_scenario, optimize
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.report.layout.text import answer_text
@@ -13,12 +11,8 @@ from optimizer.report.plan.sections import plan_answer
 
 
 @pytest.fixture(scope="module")
-def few() -> Catalogs:
-    """One size of container, a few machines, and APIs."""
-    known = load_catalogs()
-    sold = tuple(row for row in known.per_second if (row.provider, row.gpu) == ("runpod", "l4"))
-    offers = tuple(each for each in known.offers if each.provider == "runpod" and each.gpu == "l4")
-    return replace(known, per_second=sold, offers=offers)
+def few(catalogs: Catalogs) -> Catalogs:
+    return sold_little(catalogs)
 
 
 def rarely(hosting: str, e2e_ms: float = 600_000) -> Scenario:

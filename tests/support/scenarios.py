@@ -1,5 +1,6 @@
 """Scenarios changed as a person would edit them, and their proven plans."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 from optimizer.answers.planning.optimize import optimized, verified
@@ -81,3 +82,10 @@ def with_workload(scenario: Scenario, **changes: object) -> Scenario:
     """The scenario with its first workload changed, validated as if it had been written so."""
     first, *others = (workload.model_dump() for workload in scenario.workloads)
     return Scenario.model_validate(scenario.model_dump() | {"workloads": [first | changes, *others]})
+
+
+def sold_little(catalogs: Catalogs) -> Catalogs:
+    """One size of container, a few machines, and all hosted APIs."""
+    sold = tuple(row for row in catalogs.per_second if (row.provider, row.gpu) == ("runpod", "l4"))
+    offers = tuple(each for each in catalogs.offers if each.provider == "runpod" and each.gpu == "l4")
+    return replace(catalogs, per_second=sold, offers=offers)

@@ -57,7 +57,8 @@ class SimulatedClass(Strict):
     requests: int
     """Looked at, those of the warm-up left out."""
     share_within_limits: Figure
-    """Of requests, within all limits at once; a limit on a mean is held against each request's own figure."""
+    """Of requests, within all limits at once; a limit on a mean is held against each request's own figure. At the rate
+    and the lengths that were asked, like `value_ms` of a limit."""
     interval: tuple[Figure, Figure]
     """Of that share."""
     ttft_ms: ByStatistic
