@@ -129,7 +129,7 @@ def _charge(line: BillLine) -> dict[str, object]:
 
 
 def _description(line: BillLine) -> str:
-    counted = f"{line.count} × {line.item}" if line.count else line.item
+    counted = f"{line.count:,} × {line.item}" if line.count else line.item
     gpus = f" ({line.gpus_per_instance} × {line.gpu})" if line.gpu else ""
     return f"{SERVICES[line.line][2]}: {counted}{gpus}, planned for an average month"
 

@@ -45,9 +45,9 @@ def _running(plan: GatePlan) -> dict[Key, Runs]:
     for key, several in deployments.items():
         # an hour of an offer has one price, whatever layouts run on it
         count, price = sum(each.instances for each in several), several[0].price_usd_per_hour
-        at = f"{count} × {price.normalize():f} USD/h" if count and price is not None else ""
+        at = f"{count:,} × {price.normalize():f} USD/h" if count and price is not None else ""
         usd = sum((each.monthly_cost_usd for each in several), Decimal(0))
-        found[key] = Runs(f"{sum(each.replicas for each in several)}×", at, usd)
+        found[key] = Runs(f"{sum(each.replicas for each in several):,}×", at, usd)
     for key, uses in hosted.items():
         requests = sum(each.requests_per_month for each in uses)
         at = f"{figure(requests)} × {significant(uses[0].usd_per_request)} USD"

@@ -78,12 +78,16 @@ Folded = BeforeValidator(_folded)
 
 MAX_RATE = 1e6
 """Requests per second."""
-Rate = Annotated[float, Number, Field(gt=0, le=MAX_RATE)]
+MIN_RATE = 1e-9
+"""One request in some thirty years."""
+Rate = Annotated[float, Number, Field(ge=MIN_RATE, le=MAX_RATE)]
 HourlyRate = Annotated[float, Number, Field(ge=0, le=MAX_RATE)]
 MAX_TOKENS = 10_000_000
 """Of a prompt or an answer."""
 Tokens = Annotated[int, Number, Field(ge=1, le=MAX_TOKENS)]
-Milliseconds = Annotated[float, Number, Field(gt=0, le=1e8)]
+MIN_MS = 0.001
+"""Of a limit: a microsecond, in which no server answers."""
+Milliseconds = Annotated[float, Number, Field(ge=MIN_MS, le=1e8)]
 MAX_NETWORK_MS = 10_000.0
 """Of a round trip."""
 NetworkMs = Annotated[float, Number, Field(ge=0, le=MAX_NETWORK_MS)]

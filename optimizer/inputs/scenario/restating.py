@@ -9,7 +9,7 @@ from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.entries.engines import Draft, counted_drafts
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.demand import Demand, TokensPerDay
-from optimizer.inputs.scenario.fields import MAX_RATE
+from optimizer.inputs.scenario.fields import MAX_RATE, MIN_RATE
 from optimizer.inputs.scenario.scenario import RequestClass, Scenario, Workload
 from optimizer.inputs.scenario.served_by import Drafts
 
@@ -21,16 +21,26 @@ def restated(scenario: Scenario) -> Scenario:
     """The scenario with every demand as a rate; what was asked stands in each workload's `stated_as`.
 
     Raises:
-        InputError: more requests per second than a scenario may ask for.
+        InputError: more requests per second than a scenario may ask for, or fewer.
     """
     workloads = tuple(_restated(workload) for workload in scenario.workloads)
+    hint = f"{figure(MIN_RATE)} to {MAX_RATE:,.0f} requests/s"
     findings = [
-        Finding("scenario", 0, f"workloads[{each.name}]", each.stated_as[-1], f"at most {MAX_RATE:,.0f} requests/s")
+        Finding("scenario", 0, f"workloads[{each.name}]", _asked(each), hint)
         for each in workloads
-        if each.stated_as and each.peak_requests_per_second() > MAX_RATE
+        if each.peak_is_known
+        and not MIN_RATE <= each.least_requests_per_second() <= each.peak_requests_per_second() <= MAX_RATE
     ]
     refuse(findings)
     return scenario.model_copy(update={"workloads": workloads})
+
+
+def _asked(workload: Workload) -> str:
+    """What is out of range: too much as it was said, too little as the number that nobody writes out."""
+    if workload.peak_requests_per_second() > MAX_RATE:
+        return workload.stated_as[-1] if workload.stated_as else rate_in_words(workload)
+    when = "" if workload.demand is None else " in its quietest hour"
+    return f"asks {workload.least_requests_per_second():g} requests/s{when}"
 
 
 def with_thinking(scenario: Scenario, catalogs: Catalogs) -> Scenario:

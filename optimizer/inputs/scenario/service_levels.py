@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from optimizer.base.model import Strict
-from optimizer.inputs.scenario.fields import InShort, Milliseconds, Number
+from optimizer.inputs.scenario.fields import MIN_MS, InShort, Milliseconds, Number
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 
@@ -34,7 +34,7 @@ def _bare_means(statistic: str) -> InShort:
     """Reads a bare number as the limit on that statistic."""
     return InShort(
         lambda value: value if isinstance(value, dict | Latency) else {statistic: value},
-        lambda _: {"type": "number", "exclusiveMinimum": 0},
+        lambda _: {"type": "number", "minimum": MIN_MS},
     )
 
 

@@ -170,7 +170,9 @@ def _max_replicas(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 
 
 def _utilization(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
-    busiest = max((d.utilization for d in facts.bought.deployments), default=0.0)
+    if not facts.bought.deployments:
+        return
+    busiest = max(d.utilization for d in facts.bought.deployments)
     text = f"utilization ≤ {item.value:.0%}: the busiest deployment runs at {busiest:.1%} of its maximum"
     yield Measured(busiest, text)
 

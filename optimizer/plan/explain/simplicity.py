@@ -84,7 +84,7 @@ def _setup(d: Placement) -> tuple[str | int, ...]:
 def _saving(cheapest: Patchwork, saved_usd: Decimal, own: dict[str, int], answer: Answer, *, drafts: bool) -> str:
     """What would be saved, by how much more there is to operate; what is as simple or simpler goes without saying."""
     takes = [
-        f"{count} {name if count != 1 else name.removesuffix('s')}"
+        f"{count:,} {name if count != 1 else name.removesuffix('s')}"
         for name in own
         for count in (getattr(cheapest, name),)
         if count > own[name]

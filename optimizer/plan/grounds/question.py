@@ -57,9 +57,9 @@ def _workload(workload: Workload) -> Iterator[str]:
         if (lists := getattr(workload, place)).restricts:
             yield f"{place} {lists.words}"
     if workload.min_replicas:
-        yield f"at least {workload.min_replicas} replicas"
+        yield f"at least {_replicas(workload.min_replicas)}"
     if workload.max_replicas is not None:
-        yield f"at most {workload.max_replicas} replicas"
+        yield f"at most {_replicas(workload.max_replicas)}"
 
 
 def _recorded(workload: Workload) -> str:
@@ -80,7 +80,7 @@ def _lengths(workload: Workload) -> str:
     classes = workload.classes()
     prompts, answers = zip(*((item.input_tokens, item.output_tokens) for item in classes), strict=True)
     kinds = f"{len(prompts)} classes of " if len(prompts) > 1 else ""
-    words = f"{kinds}{_span(prompts)} tokens in and {_span(answers)} out"
+    words = f"{kinds}{_span(prompts)} {_tokens(prompts)} in and {_span(answers)} out"
     lengths = [kind for item in classes for kind in item.lengths or ()]
     if not lengths:
         return words
@@ -88,6 +88,14 @@ def _lengths(workload: Workload) -> str:
     read_from = "; ".join(item.read_from for item in classes if item.read_from)
     source = f"; read from {read_from}" if read_from else ""
     return f"{words} on average (up to some {longest[0]:,} and {longest[1]:,}{source})"
+
+
+def _tokens(counts: Sequence[int]) -> str:
+    return "token" if max(counts) == 1 else "tokens"
+
+
+def _replicas(count: int) -> str:
+    return f"{count:,} replica{'' if count == 1 else 's'}"
 
 
 def _span(tokens: Sequence[int]) -> str:

@@ -226,7 +226,7 @@ def _availability(purchases: Sequence[Purchase], others: Sequence[Alternative]) 
         if purchase.instances >= MANY_INSTANCES:
             place, instance_type, _, _ = purchase.offer.rsplit("/", 3)
             where = " ".join(place.split("/", 1)).removesuffix(f" {EVERYWHERE}")
-            many = f"{purchase.instances}× {instance_type} at {where}"
+            many = f"{purchase.instances:,}× {instance_type} at {where}"
             yield f"{many}: ask whether so many are to be had, or set a quota{elsewhere}"
 
 

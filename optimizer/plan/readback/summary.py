@@ -30,7 +30,7 @@ def summarized(plan: Outline) -> str:
     for offer, placed in by_offer.items():
         precisions = "/".join(dict.fromkeys(" ".join(filter(None, (d.precision, d.speculation))) for d in placed))
         counts[_instance(placed[0]), precisions, _place(placed[0])] += bought[offer]
-    parts = [f"{count}× {instance} {precisions} ({place})" for (instance, precisions, place), count in counts.items()]
+    parts = [f"{count:,}× {instance} {precisions} ({place})" for (instance, precisions, place), count in counts.items()]
     parts += [f"{item.model} by the {item.paid_by} ({item.provider})" for item in plan.hosted]
     return ", ".join(dict.fromkeys(parts))
 
@@ -56,7 +56,7 @@ def by_second_words(used: Containers) -> str:
             f"request, starts in {start}, for which {waiting_words(waiting)}"
         )
     return (
-        f"{used.workload}: {used.model} {formats} on at most {most} × {used.name} ({used.gpus_per_replica}×"
+        f"{used.workload}: {used.model} {formats} on at most {most:,} × {used.name} ({used.gpus_per_replica}×"
         f"{used.gpu}, {used.engine}) at {used.provider}, {paid}"
     )
 

@@ -24,7 +24,7 @@ PAID: Final[Mapping[str, str]] = {"monthly": "", "upfront": ", prepaid", "bought
 SIGNED_COLUMNS: Final[Mapping[str, Cell]] = {
     ">month": "{month}",
     "in": lambda each: ", ".join(each.branches),
-    "sign": lambda each: f"{each.instances}× {each.provider} {each.instance_type}",
+    "sign": lambda each: f"{each.instances:,}× {each.provider} {each.instance_type}",
     "GPUs": "{gpus_per_instance}× {gpu}",
     "for": lambda each: _term(each.term_months, each.payment),
     ">$/h": "{usd_per_instance_hour:unit_price}",
@@ -92,7 +92,7 @@ def _nothing_now(report: HorizonReport) -> str:
 def _counted(signed: list[Signed]) -> str:
     first, rest = signed[0], len(signed) - 1
     more = f" and {counted(rest, 'other contract')}" if rest else ""
-    machine = f"{first.instances}× {first.provider} {first.instance_type}"
+    machine = f"{first.instances:,}× {first.provider} {first.instance_type}"
     return f"{machine} for {_term(first.term_months, first.payment)}{more}"
 
 

@@ -84,7 +84,7 @@ def in_a_line(report: RiskReport, plan: PurchasesInDraws) -> str:
     range_of = f" ({ends} with a confidence of 95 %)" if whole else ""
     makes_up = "more is rented" if not plan.expected_unserved_usd else "more is rented or requests go unserved"
     return (
-        f"Over {report.draws} draws of the month {ahead} the plan for {report.scenario} keeps its promises in {held}"
+        f"Over {report.draws:,} draws of the month {ahead} the plan for {report.scenario} keeps its promises in {held}"
         f"{range_of}. Where it falls short {makes_up}: {money(plan.p50_usd)} a month in the middle, "
         f"{money(plan.p10_usd)} to {money(plan.p90_usd)} in eight of ten draws, {money(report.plan_usd)} today."
     )
@@ -123,7 +123,7 @@ def _against(usd: Decimal, other: Decimal) -> str:
 
 def _bought(report: RiskReport, best: PurchasesInDraws) -> str:
     by_name = {each.name: each for each in report.machines}
-    return " and ".join(f"{each.instances}× {_machine(by_name[each.machine or ''])}" for each in best.bought)
+    return " and ".join(f"{each.instances:,}× {_machine(by_name[each.machine or ''])}" for each in best.bought)
 
 
 def _machine(each: MachineInDraws) -> str:
@@ -192,13 +192,14 @@ def _best_in(report: RiskReport) -> Iterator[str]:
     by_name = {each.name: each for each in report.machines}
     known = sum(each.draws for each in report.best_in)
     if 0 < known < report.draws:
-        yield f"A limit was reached after {known} of {report.draws} draws."
+        yield f"A limit was reached after {known:,} of {report.draws:,} draws."
     for each in report.best_in[:MOST_BEST]:
-        yield f"{each.draws} {plural('draw', each.draws)}: {_together(each, by_name)}"
+        yield f"{each.draws:,} {plural('draw', each.draws)}: {_together(each, by_name)}"
     rest = report.best_in[MOST_BEST:]
     if rest:
         draws = sum(each.draws for each in rest)
-        yield f"{draws} {plural('draw', draws)}: {len(rest)} other {plural('choice', len(rest))}, which the JSON holds"
+        others = f"{len(rest)} other {plural('choice', len(rest))}"
+        yield f"{draws:,} {plural('draw', draws)}: {others}, which the JSON holds"
 
 
 def _together(each: BestInDraws, by_name: Mapping[str, MachineInDraws]) -> str:

@@ -163,7 +163,7 @@ def _complying(answer: Comparison, most: int) -> Section:
         ">more": lambda row: change(row.difference_usd or None),
         ">$/M tokens": "{cost_per_million_tokens_usd:unit_price}",
         ">$/request": "{cost_per_request_usd:unit_price}",
-        ">GPUs": lambda row: f"{row.gpus}, {row.idle_gpus} idle" if row.idle_gpus else row.gpus,
+        ">GPUs": lambda row: f"{row.gpus:,}, {row.idle_gpus:,} idle" if row.idle_gpus else f"{row.gpus:,}",
         ">price": _price_basis,
         "plan": "{summary}",
     }
@@ -274,7 +274,7 @@ def _cost(amount: Decimal | None) -> str:
 
 def _owned(item: OwnedCost) -> str:
     parts = ", ".join(f"{name} {money(amount)}" for name, amount in item.parts_usd.items())
-    return f"{item.instances}× {item.offer}: {money(item.monthly_cost_usd)}{f' ({parts})' if parts else ''}"
+    return f"{item.instances:,}× {item.offer}: {money(item.monthly_cost_usd)}{f' ({parts})' if parts else ''}"
 
 
 def _basis(answer: Comparison) -> Section:

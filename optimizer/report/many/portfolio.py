@@ -52,7 +52,7 @@ def _pool(pool: PlannedPool) -> Section:
     """What is signed for, how much of it is used and who has which share."""
     if not pool.instances:
         return Section(f"Pool {pool.name}", (f"nothing is signed for of {pool.offer}",))
-    count = f"{pool.instances} of at most {pool.max_instances} {plural('instance', pool.max_instances)}"
+    count = f"{pool.instances:,} of at most {pool.max_instances:,} {plural('instance', pool.max_instances)}"
     line = f"{count} of {pool.offer} for {money(pool.monthly_cost_usd)} a month, used {figure(pool.used_percent)} %"
     rows = tuple(
         (

@@ -206,9 +206,10 @@ def proof_section(report: PlanReport) -> Section:
     checks, missing = report.verification.checks, len(report.explanation.not_worked_out)
     passed = sum(check.passed for check in checks)
     narrow = "" if report.bound_of in SAID_ABOVE else f" of {report.bound_of}"
-    gap = f", gap {report.relative_gap:.2%}" if report.relative_gap else ""
+    open_to = report.relative_gap and report.bound_usd
+    floor = f", no plan costs less than {money(report.bound_usd)}" if open_to else ""
     lines = (
-        f"{proven_of(report)}{proof_words(report)}{narrow}{gap}",
+        f"{proven_of(report)}{proof_words(report)}{narrow}{floor}",
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
         _record(report.explanation.track_record) if report.deployments else "",

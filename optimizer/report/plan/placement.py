@@ -41,5 +41,5 @@ def _words(deployments: Sequence[Deployment], contents: Sequence[tuple[int, int]
         d = deployments[number]
         what = f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'} {d.precision}"
         spans = f" over {d.gpus_per_replica} GPUs each" if d.gpus_per_replica > 1 else ""
-        parts.append(f"{replicas}× {what}{spans}")
+        parts.append(f"{replicas:,}× {what}{spans}")
     return ", ".join(parts)

@@ -38,9 +38,9 @@ def deployments_in_short(report: PlanReport) -> Section:
 def _moved(changes: ReplicaChanges | None) -> Iterator[str]:
     """What moving from what runs today takes, and costs beside the rows."""
     if changes is not None and (changes.started or changes.stopped):
-        what = f"moving from what runs today: {changes.started} {plural('replica', changes.started)} started"
+        what = f"moving from what runs today: {changes.started:,} {plural('replica', changes.started)} started"
         once = f", ${changes.one_time_cost_usd:,.2f} once, counted in the amount" if changes.one_time_cost_usd else ""
-        yield f"{what}, {changes.stopped} stopped{once}"
+        yield f"{what}, {changes.stopped:,} stopped{once}"
 
 
 def _deployed(report: PlanReport, latencies: LatencyColumns) -> Iterator[tuple[str, ...]]:
@@ -56,8 +56,8 @@ def _deployed(report: PlanReport, latencies: LatencyColumns) -> Iterator[tuple[s
         cost = sum((each.monthly_cost_usd for each in (first, *others)), Decimal(0))
         yield (
             f"{_whose(d, several=len(workloads) > 1)}{_model(d, report.deployments)}{_what(d)}",
-            _where(d, instances) if d is first else f"the same {instances}× {d.instance_type}",
-            str(d.replicas),
+            _where(d, instances) if d is first else f"the same {instances:,}× {d.instance_type}",
+            f"{d.replicas:,}",
             figure(d.requests_per_second),
             f"{d.utilization:.0%}",
             *(cell(d) for cell in latencies.values()),
@@ -91,7 +91,7 @@ def _where(d: Deployment, instances: int) -> str:
     months = f" {d.commitment_months} months" if d.pricing_term == "committed" else ""
     term = "" if d.pricing_term in UNSAID_TERMS else f", {d.pricing_term.replace('_', ' ')}{months}"
     region = "" if d.region == EVERYWHERE else f" {d.region}"
-    return f"{instances}× {d.instance_type} at {d.provider}{region}{term}"
+    return f"{instances:,}× {d.instance_type} at {d.provider}{region}{term}"
 
 
 def by_request(item: Hosted, latencies: int) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def _contents(layout: InstanceLayout) -> str:
 
 def _held(item: LoadedReplicas) -> str:
     gpus = item.tensor_parallel * item.pipeline_parallel
-    return f"{item.replicas}× {item.workload} {item.precision} on {gpus} {plural('GPU', gpus)}"
+    return f"{item.replicas:,}× {item.workload} {item.precision} on {gpus} {plural('GPU', gpus)}"
 
 
 def by_hour(periods: Sequence[Period], values: Sequence[float]) -> list[float]:

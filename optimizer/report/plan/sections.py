@@ -44,7 +44,7 @@ ENGINE: Final = (
 WHAT_RUNS_AT_WHAT_LOAD: Final[Mapping[str, Cell]] = {
     "what runs": lambda d: f"{d.workload}{'' if d.pool == 'all' else f' {d.pool}'}: {d.model} {precisions_of(d)}",
     "where": "{provider} {region}",
-    ">replicas": "{replicas}",
+    ">replicas": "{replicas:,}",
     ">req/s": "{requests_per_second:figure}",
     ">of max": "{utilization:.0%}",
 }
@@ -74,9 +74,9 @@ BREAKPOINTS: Final[Mapping[str, Cell]] = {
 }
 PURCHASES: Final[Mapping[str, Cell]] = {
     "offer": "{offer}",
-    ">instances": "{instances}",
-    ">GPUs": "{gpus}",
-    ">idle": "{idle_gpus}",
+    ">instances": "{instances:,}",
+    ">GPUs": "{gpus:,}",
+    ">idle": "{idle_gpus:,}",
     ">$/h": "{price_usd_per_hour}",
     ">a month": "{monthly_cost_usd:money}",
 }
@@ -217,7 +217,7 @@ def _details(d: Deployment, columns: int) -> Iterator[tuple[str, ...]]:
     layout = f"{d.gpus_per_replica}×{d.gpu}"
     if d.gpus_per_replica > 1:
         layout += f" tp{d.tensor_parallel}" + (f" pp{d.pipeline_parallel}" if d.pipeline_parallel > 1 else "")
-    instance = filled("{instances}× {instance_type}", d)
+    instance = filled("{instances:,}× {instance_type}", d)
     term = "" if d.pricing_term == "on_demand" else filled(", {pricing_term:words}", d)
     yield (f"  {layout}, {d.engine} {d.engine_version}", f"{instance}{term}", *rest)
     if d.pool != "all" and len(d.classes) > 1:
@@ -278,7 +278,7 @@ def _proof(report: PlanReport) -> str:
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
     proof = f"{proven_of(report)}{proof_words(report)}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap:
-        proof += f"; bound {money(report.bound_usd)}, gap {report.relative_gap:.2%}"
+        proof += f"; no plan costs less than {money(report.bound_usd)}"
     if solver.mixes_settled:
         proof += f"; between {solver.mixes_between} predicted mixes of classes, probes leave no cheaper plan possible"
     if solver.rounds > 1:

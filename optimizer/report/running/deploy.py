@@ -86,7 +86,7 @@ def _run(run: Run) -> tuple[str, ...]:
     machine, load = run.machine, run.load
     term = "" if machine.pricing_term == "on_demand" else f", {machine.pricing_term.replace('_', ' ')}"
     where = f"{run.server.gpus}×{machine.gpu}, {machine.provider} {machine.region} {machine.instance_type}{term}"
-    many = f"{load.min_replicas}–{load.max_replicas}" if load.scales else f"{load.max_replicas}"
+    many = f"{load.min_replicas:,}–{load.max_replicas:,}" if load.scales else f"{load.max_replicas:,}"
     return run.name, where, many, figure(load.sustainable_per_s), f"{load.weight:.1%}", f"{run.monthly_usd:,.2f}"
 
 

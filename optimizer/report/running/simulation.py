@@ -81,7 +81,7 @@ def _replicas(found: Simulation) -> Table:
         (
             f"{d.workload} on {d.gpu}",
             d.provider,
-            f"{d.replicas_simulated} of {d.replicas}",
+            f"{d.replicas_simulated:,} of {d.replicas:,}",
             f"{d.busy_share:.0%}",
             f"{d.concurrency:.1f}",
             "" if d.waiting is None else f"{d.waiting:.1f}",

@@ -94,7 +94,7 @@ def _bill(found: WatchReport, bill: WatchedBill) -> Iterator[str]:
 
 
 def _how(found: WatchReport) -> Iterator[str]:
-    yield f"{found.replicas} {plural('replica', found.replicas)} told of {_time(found)}; planned {_replicas(found)}"
+    yield f"{found.replicas:,} {plural('replica', found.replicas)} told of {_time(found)}; planned {_replicas(found)}"
     yield (
         f"load and cache may differ from the plan by {percent(found.tolerance)} of it; bounds are sure at "
         f"{percent(found.sure)} each; requests in the bucket that a limit lies in count for neither side"

@@ -178,14 +178,14 @@ def _rented(bought: Purchase, deployments: Sequence[Deployment]) -> Card:
     price, cost = f"${bought.price_usd_per_hour} an hour", money(bought.monthly_cost_usd)
     if not deployments:
         return Card(
-            f"{bought.instances} × {bought.offer}", "nothing runs on it", cost, (("GPUs", gpus), ("price", price))
+            f"{bought.instances:,} × {bought.offer}", "nothing runs on it", cost, (("GPUs", gpus), ("price", price))
         )
     d = deployments[0]
     place = d.provider if d.region == EVERYWHERE else f"{d.provider}, {d.region}"
     term = "" if d.pricing_term == "on_demand" else f", {d.pricing_term.replace('_', ' ')}"
     facts = (("GPU", d.gpu), ("GPUs", gpus), ("price", f"{price}, of {d.provenance.price_as_of}"))
     return Card(
-        f"{bought.instances} × {d.instance_type}", f"{place}{term}", cost, facts, tuple(map(_running, deployments))
+        f"{bought.instances:,} × {d.instance_type}", f"{place}{term}", cost, facts, tuple(map(_running, deployments))
     )
 
 

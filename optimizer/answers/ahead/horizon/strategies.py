@@ -130,7 +130,7 @@ def strategies(
         one = _strategy(name, bought.status, bought.expected_usd, proven, answer_usd)
         if bought.found:
             read = Read(planned, problem, bought)
-            first = [f"{each.instances} × {each.offer} ({each.payment})" for each in read.signed() if each.month == 1]
+            first = [f"{each.instances:,} × {each.offer} ({each.payment})" for each in read.signed() if each.month == 1]
             regrets = alone.regrets(read.branch_usd())
             one = one.model_copy(
                 update={
