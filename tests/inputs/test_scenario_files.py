@@ -280,3 +280,29 @@ def test_another_file_of_ours_is_named_once(content: str, said: str, tmp_path: P
         load_scenario(path)
     (finding,) = caught.value.findings
     assert said in str(finding)
+
+
+AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+
+
+def test_azures_traces_are_read_as_they_were_published(tmp_path: Path) -> None:
+    """Dates become seconds: the second request comes 4.3 s after the first, and the third a minute after that."""
+    rows = ("2023-11-16 18:15:46.6805900,374,44", "2023-11-16 18:15:50.9805900,396,109", "2023-11-16 18:16:50,879,55")
+    (tmp_path / "azure.csv").write_text(AZURE + "\n".join(rows) + "\n", encoding="utf-8")
+    requests = requests_of_trace(tmp_path / "azure.csv")
+    assert requests.arrived_s.tolist() == pytest.approx([0.0, 4.3, 63.31941])
+    assert requests.input_tokens.tolist() == [374, 396, 879]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("time,isl,osl\n1,2,3\n", 1, "the file has time, isl, osl: rename what means the same"),
+        (AZURE + "2023-11-16 18:15:46,374,44\nsoon,396,109\n", 3, "the row has cells that are no numbers"),
+    ],
+)
+def test_a_trace_of_other_columns_is_told_which_it_has(text: str, line: int, words: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=words) as refused:
+        requests_of_trace(tmp_path / "t.csv")
+    assert refused.value.findings[0].line == line

@@ -104,7 +104,13 @@ WRONG = {
     "a batch that somebody waits for": ({"deadline": NIGHT, "slo": {"ttft_ms": 500}}, "slo", "latency limits"),
     "half past six": ({"deadline": NIGHT | {"by": "06:30"}}, "deadline.by", "a full hour"),
     "a batch of nothing": ({"deadline": {"start": 1, "by": 2}}, "deadline", "exactly one of requests, tokens"),
-    "too many": ({"users": 10_000_000_000, "requests_per_user_hour": 3600}, "", "at most 1,000,000 requests/s"),
+    "too many": ({"users": 10_000_000_000, "requests_per_user_hour": 3600}, "", "0.000000001 to 1,000,000 requests/s"),
+    "too few": ({"users": 1, "requests_per_user_hour": 1e-300}, "", "asks 2.77778e-304 requests/s"),
+    "an hour of nearly nothing": (
+        {"demand": {"hourly": [1e-300] + [1.0] * 23, "peak_requests_per_second": 3}},
+        "",
+        "asks 3e-300 requests/s in its quietest hour",
+    ),
     "nothing": ({}, "", "exactly one of requests_per_second, demand, users, tokens_per_day, deadline"),
 }
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from optimizer.base.errors import Finding, InputError, did_you_mean, some_of
+from optimizer.base.figures import exactly
 from optimizer.base.files import STANDARD_INPUT, name_of, read_text
 from optimizer.inputs import scenario as door
 from optimizer.inputs.catalog.records import Catalogs
@@ -40,6 +41,14 @@ PLAIN_WORDS = {
     "tuple_type": "expected a list",
 }
 """What pydantic's errors mean to someone who has never heard of pydantic."""
+
+RANGES: Final[Mapping[str, tuple[str, str]]] = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+"""Errors of numbers out of range: what they must be, and which limit says it."""
 
 OTHER_FILES: Final[Mapping[str, tuple[frozenset[str], str]]] = {
     "a plan": (
@@ -223,11 +232,17 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
             problem = f"takes at most {_entries(detail['ctx']['max_length'])}, not {len(detail['input'])}"
         case kind:
             message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-            message = PLAIN_WORDS.get(kind, message)
+            message = PLAIN_WORDS.get(kind, message) if kind not in RANGES else _of_range(kind, detail["ctx"])
             shown = "" if kind == "value_error" else f", not {_shown(detail.get('input'))}"
             problem = message[0].lower() + message[1:] + shown
             hint = _fields_wanted(detail.get("input"), _fields_at(location, root)) if kind in _WANTS_FIELDS else ""
     return Finding(document.file, document.line(location), document.path(location), problem, hint)
+
+
+def _of_range(kind: str, limits: Mapping[str, float]) -> str:
+    """What a number must be, with the limit as people write it."""
+    words, limit = RANGES[kind]
+    return f"must be {words} {exactly(limits[limit])}"
 
 
 def _entries(count: int) -> str:

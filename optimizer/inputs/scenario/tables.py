@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from optimizer.base.errors import Finding, file_error, refuse
+from optimizer.base.errors import Finding, file_error, refuse, some_of
 from optimizer.base.figures import figure
 from optimizer.base.files import read_text
 from optimizer.base.units import HOURS_PER_WEEK
@@ -26,6 +26,11 @@ from optimizer.inputs.scenario.traces.requests import TraceRequests, recorded_re
 PEAK_WINDOW_S = 60.0
 LENGTHS = ["input_tokens", "output_tokens"]
 TRACE_COLUMNS = ["arrived_at_s", *LENGTHS]
+ELSEWHERE = dict(zip(TRACE_COLUMNS, ("TIMESTAMP", "ContextTokens", "GeneratedTokens"), strict=True))
+"""The same columns as Azure's public traces of language models call them, arrivals as dates.
+
+Source: Azure/AzurePublicDataset, AzureLLMInferenceDataset2023 and 2024.
+"""
 PROFILE_COLUMNS = ["hour_of_week", "requests_per_second"]
 MAX_ARRIVED_S = 1e12
 """Of a request: seconds since any day that clocks count from."""
@@ -127,7 +132,7 @@ def _trace(path: Path) -> pd.DataFrame:
     below = (frame[LENGTHS] < 1).any(axis=1)
     findings = [
         *_no_numbers(path, frame),
-        *_rows(path, below, "have token counts below 1", "drop rows without prompt or answer"),
+        *_rows(path, below, "token counts below 1", "drop rows without prompt or answer"),
         *_too_large(path, frame[LENGTHS].max(axis=1), MAX_TOKENS, "tokens of a prompt or an answer"),
         *_too_large(path, frame["arrived_at_s"].abs(), MAX_ARRIVED_S, "seconds"),
     ]
@@ -162,14 +167,16 @@ def _too_large(path: Path, values: "pd.Series[float]", most: float, unit: str) -
 
 def _no_numbers(path: Path, frame: pd.DataFrame) -> Iterator[Finding]:
     """Rows of a table that hold something else."""
-    return _rows(path, frame.isna().any(axis=1), "are not numbers")
+    return _rows(path, frame.isna().any(axis=1), "cells that are no numbers")
 
 
 def _rows(path: Path, bad: "pd.Series[bool]", problem: str, hint: str = "") -> Iterator[Finding]:
     """How many rows share a problem, at the line of the first of them."""
     if bad.any():
         line: Any = bad.idxmax()
-        yield Finding(str(path), int(line), "", f"{int(bad.sum())} rows {problem}, this is the first", hint)
+        rows = int(bad.sum())
+        which = f"{rows:,} rows have {problem}, this is the first" if rows > 1 else f"the row has {problem}"
+        yield Finding(str(path), int(line), "", which, hint)
 
 
 def _table(path: Path, columns: list[str]) -> pd.DataFrame:
@@ -182,13 +189,24 @@ def _table(path: Path, columns: list[str]) -> pd.DataFrame:
         raise file_error(path, "the file is empty", hint=f"the first row is {','.join(columns)}") from error
     except ValueError as error:
         raise file_error(path, f"cannot be read as CSV: {error}") from error
+    if columns == TRACE_COLUMNS and set(ELSEWHERE.values()) <= set(frame.columns):
+        frame = _as_ours(frame)
     missing = [column for column in columns if column not in frame.columns]
     if missing:
-        raise file_error(path, f"columns missing: {', '.join(missing)}", line=1)
+        hint = f"the file has {some_of(list(frame.columns))}: rename what means the same"
+        raise file_error(path, f"columns missing: {', '.join(missing)}", line=1, hint=hint)
     if frame.empty:
         raise file_error(path, "no rows", line=1)
     numbers: pd.DataFrame = frame[columns].apply(pd.to_numeric, errors="coerce").astype(float)
     return numbers.where(np.isfinite(numbers)).set_axis(_lines_of_rows(text, len(numbers)), axis="index")
+
+
+def _as_ours(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns under our names, dates as seconds; a cell that is no date as it is, to be told with its line."""
+    ours = frame.rename(columns={theirs: name for name, theirs in ELSEWHERE.items()})
+    times = pd.to_datetime(ours["arrived_at_s"], errors="coerce", utc=True, format="ISO8601")
+    seconds = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return ours.assign(arrived_at_s=seconds)
 
 
 def _lines_of_rows(text: str, rows: int) -> "pd.Index[int]":

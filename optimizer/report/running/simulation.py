@@ -83,8 +83,8 @@ def _replicas(found: Simulation) -> Table:
             d.provider,
             f"{d.replicas_simulated:,} of {d.replicas:,}",
             f"{d.busy_share:.0%}",
-            f"{d.concurrency:.1f}",
-            "" if d.waiting is None else f"{d.waiting:.1f}",
+            f"{d.concurrency:,.1f}",
+            "" if d.waiting is None else f"{d.waiting:,.1f}",
             f"{d.preempted:,}",
         )
         for d in found.deployments
@@ -277,8 +277,8 @@ def _cost(cost: SimulatedCost) -> tuple[str, ...]:
     within = cost.cost_per_request_within_limits_usd
     return (
         cost.workload,
-        f"{cost.cost_per_request_usd * THOUSAND:.4f}",
-        "none is" if within is None else f"{within * THOUSAND:.4f}",
+        f"{cost.cost_per_request_usd * THOUSAND:,.4f}",
+        "none is" if within is None else f"{within * THOUSAND:,.4f}",
     )
 
 
