@@ -119,7 +119,7 @@ def test_a_sweep_that_makes_no_sense_is_refused_with_a_hint(sweep: str, hint: st
 
 
 def test_values_outside_the_range_of_their_field_are_refused(few: Catalogs, scenario: Scenario) -> None:
-    with pytest.raises(InputError, match=r"cannot be 1\.5: .*\.min_quality: must be at most 1"):
+    with pytest.raises(InputError, match=r"cannot be 1\.5: .*\.min_quality: must be less than or equal to 1"):
         frontier(scenario, few, [Sweep("min_quality", 0.9, 1.5, 3)])
 
 

@@ -46,7 +46,7 @@ def test_a_whole_number_of_hundreds_of_digits_is_no_rate(tmp_path: Path) -> None
     (tmp_path / "p.csv").write_text(f"hour_of_week,requests_per_second\n{hours}")
     workload = "{name: c, model: llama-3.1-8b, input_tokens: 100, output_tokens: 50, demand: {profile: p.csv}}"
     (tmp_path / "s.yaml").write_text(f"name: s\nworkloads:\n  - {workload}\n")
-    with pytest.raises(InputError, match=r"s.yaml:3: .*p.csv:7: 1 rows are not numbers"):
+    with pytest.raises(InputError, match=r"s.yaml:3: .*p.csv:7: the row has cells that are no numbers"):
         load_scenario(tmp_path / "s.yaml")
 
 

@@ -126,8 +126,8 @@ def test_an_hourly_profile_scales_to_its_peak_and_rests_at_the_weekend(tmp_path:
         ("arrived_at_s,input_tokens\n0,1\n", "columns missing: output_tokens"),
         ("arrived_at_s,input_tokens,output_tokens\n", "no rows"),
         ("arrived_at_s,input_tokens,output_tokens\n0,1,1\n0,x,1\n", "t.csv:3"),
-        ("arrived_at_s,input_tokens,output_tokens\n\n0,1,1\n \n0,0,1\n", "t.csv:5: 1 rows have"),
-        ("arrived_at_s,input_tokens,output_tokens\n0,1,1\n0,0,1\n", "t.csv:3: 1 rows have token counts below 1"),
+        ("arrived_at_s,input_tokens,output_tokens\n\n0,1,1\n \n0,0,1\n", "t.csv:5: the row has"),
+        ("arrived_at_s,input_tokens,output_tokens\n0,1,1\n0,0,1\n", "t.csv:3: the row has token counts below 1"),
         ("", r"t.csv: the file is empty \(the first row is arrived_at_s,input_tokens,output_tokens"),
     ],
 )
@@ -145,8 +145,8 @@ def test_all_that_is_wrong_with_a_trace_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         demand_of_trace(tmp_path / "t.csv")
     assert [(found.line, found.problem.partition(",")[0]) for found in refused.value.findings] == [
-        (3, "2 rows are not numbers"),
-        (4, "1 rows have token counts below 1"),
+        (3, "2 rows have cells that are no numbers"),
+        (4, "the row has token counts below 1"),
         (5, "1e+300 tokens of a prompt or an answer is more than a scenario may have (10"),
     ]
 

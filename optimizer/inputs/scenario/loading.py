@@ -44,9 +44,9 @@ PLAIN_WORDS = {
 
 RANGES: Final[Mapping[str, tuple[str, str]]] = {
     "greater_than": ("greater than", "gt"),
-    "greater_than_equal": ("at least", "ge"),
+    "greater_than_equal": ("greater than or equal to", "ge"),
     "less_than": ("less than", "lt"),
-    "less_than_equal": ("at most", "le"),
+    "less_than_equal": ("less than or equal to", "le"),
 }
 """Errors of numbers out of range: what they must be, and which limit says it."""
 

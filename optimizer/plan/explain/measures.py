@@ -112,10 +112,9 @@ def _demand(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     by_second = any(used.workload == item.workload for used in facts.bought.containers)
     who = "containers by the second" if by_second else "hosted APIs"
     on_replicas = f"the replicas sustain {figure(sustained)} within the limits"
-    beside = f"{who} are sent {figure(by_api)}"
-    parts = (on_replicas if sustained or not by_api else "", beside if by_api else "")
-    served_by = ", ".join(filter(None, parts))
-    text = f"{item.workload}: {exactly(peak)} req/s must be served; {served_by}"
+    served_by = [on_replicas] if sustained or not by_api else []
+    served_by += [f"{who} are sent {figure(by_api)}"] if by_api else []
+    text = f"{item.workload}: {exactly(peak)} req/s must be served; {', '.join(served_by)}"
     yield Measured(served[busiest], text, limit=peak, binding=True)
 
 
@@ -172,11 +171,9 @@ def _max_replicas(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
 
 
 def _utilization(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
-    if not facts.bought.deployments:
-        return
-    busiest = max(d.utilization for d in facts.bought.deployments)
-    text = f"utilization ≤ {item.value:.0%}: the busiest deployment runs at {busiest:.1%} of its maximum"
-    yield Measured(busiest, text)
+    for busiest in sorted((d.utilization for d in facts.bought.deployments), reverse=True)[:1]:
+        text = f"utilization ≤ {item.value:.0%}: the busiest deployment runs at {busiest:.1%} of its maximum"
+        yield Measured(busiest, text)
 
 
 def _gpus(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
