@@ -111,8 +111,7 @@ def _demand(facts: Facts, item: StatedRequirement) -> Iterable[Measured]:
     by_api = facts.served_by_apis(item.workload)[busiest]
     by_second = any(used.workload == item.workload for used in facts.bought.containers)
     who = "containers by the second" if by_second else "hosted APIs"
-    on_replicas = f"the replicas sustain {figure(sustained)} within the limits"
-    served_by = [on_replicas] if sustained or not by_api else []
+    served_by = [f"the replicas sustain {figure(sustained)} within the limits"] if sustained or not by_api else []
     served_by += [f"{who} are sent {figure(by_api)}"] if by_api else []
     text = f"{item.workload}: {exactly(peak)} req/s must be served; {', '.join(served_by)}"
     yield Measured(served[busiest], text, limit=peak, binding=True)

@@ -207,7 +207,7 @@ def proof_section(report: PlanReport) -> Section:
     passed = sum(check.passed for check in checks)
     narrow = "" if report.bound_of in SAID_ABOVE else f" of {report.bound_of}"
     open_to = report.relative_gap and report.bound_usd
-    floor = f", no plan costs less than {money(report.bound_usd)}" if open_to else ""
+    floor = f", none costs less than {money(report.bound_usd)}" if open_to else ""
     lines = (
         f"{proven_of(report)}{proof_words(report)}{narrow}{floor}",
         f"{passed} of {len(checks)} checks hold" if checks else "",

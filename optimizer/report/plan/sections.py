@@ -278,7 +278,7 @@ def _proof(report: PlanReport) -> str:
     narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
     proof = f"{proven_of(report)}{proof_words(report)}{narrow}: {solver.reason}"
     if report.bound_usd is not None and report.relative_gap:
-        proof += f"; no plan costs less than {money(report.bound_usd)}"
+        proof += f"; none costs less than {money(report.bound_usd)}"
     if solver.mixes_settled:
         proof += f"; between {solver.mixes_between} predicted mixes of classes, probes leave no cheaper plan possible"
     if solver.rounds > 1:
