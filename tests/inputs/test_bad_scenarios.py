@@ -67,7 +67,7 @@ ONE_PROBLEM = {
         "requests_per_second: 1.0e+300",
         5,
         "requests_per_second",
-        "at most 1,000,000",
+        "1,000,000",
     ),
     "never": (
         "requests_per_second: 1",
