@@ -74,7 +74,7 @@ ONE_PROBLEM = {
         "requests_per_second: 1.0e-300",
         5,
         "requests_per_second",
-        "at least 0.000000001",
+        "equal to 0.000000001",
     ),
     "huge integer": ("input_tokens: 100", f"input_tokens: 1{'0' * 400}", 6, "input_tokens", "10,000,000"),
     "yes": ("input_tokens: 100", "input_tokens: yes", 6, "input_tokens", "expected a number, not yes/no"),
