@@ -170,7 +170,7 @@ def _complying(answer: Comparison, most: int) -> Section:
     idle = ", ".join(f"{row.choice} {money(row.idle_gpus_usd)}" for row in shown if row.idle_gpus and row.idle_gpus_usd)
     lines = [
         *answer.notes,
-        f"{hidden} dearer ones are left out; --top {len(rows)} shows them" if hidden > 0 else "",
+        f"{hidden:,} dearer {plural('one', hidden)} left out; --top {len(rows)} shows them" if hidden > 0 else "",
         *sorted({f"{row.choice}: {text}" for row in shown for text in row.discounts}),
         f"of it for GPUs that nothing runs on: {idle}" if idle else "",
     ]
@@ -193,7 +193,7 @@ def _not_admitted(answer: Comparison, most: int) -> Section:
         "kept out by": lambda row: ", ".join(dict.fromkeys(item.requirement or "supply" for item in row.stopped_by)),
         "plan": "{summary}",
     }
-    lines = (f"{hidden} dearer ones are left out",) if hidden > 0 else ()
+    lines = (f"{hidden:,} dearer {plural('one', hidden)} left out",) if hidden > 0 else ()
     return Section("What would comply if the policy admitted it", lines, table_of(rows[:most], columns))
 
 
