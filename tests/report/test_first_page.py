@@ -178,6 +178,17 @@ def test_what_the_first_page_tells_is_asked_for_it() -> None:
     assert told == OF_FIRST_PAGE
 
 
+def test_how_far_a_plan_may_be_off_is_told_by_what_none_costs_less_than(planned: Callable[[str], PlanReport]) -> None:
+    """One figure on the page and none where nothing is open."""
+    closed = planned("chat-8b")
+    left_open = closed.model_copy(update={"bound_usd": 123.45, "relative_gap": 0.1})
+    for report, words in ((closed, ""), (left_open, "none costs less than $123.45")):
+        (text,) = (section.lines[0] for section in plan_sections(report, verbose=False) if section.title == "How sure")
+        assert ("none costs less" in text) == bool(words)
+        assert words in text
+        assert "gap" not in text
+
+
 def test_what_moving_costs_stands_with_the_plan(planned: Callable[[str], PlanReport]) -> None:
     """It is in the amount and in no row."""
     moved = ReplicaChanges(started=1, stopped=0, one_time_cost_usd=Decimal(50))
