@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -49,7 +50,24 @@ def test_every_locked_file_has_a_hash_and_the_check_asks_for_it() -> None:
     entries = re.split(r"\n(?=\S)", (ROOT / ".ci" / "lock.txt").read_text(encoding="utf-8").strip())[2:]
     for entry in entries:
         assert re.fullmatch(r"[a-z0-9.-]+==\S+( \\\n    --hash=sha256:[0-9a-f]{64})+", entry), entry
-    assert "--require-hashes -r .ci/lock.txt" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    check = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    asked = re.findall(r"pip install .*", check)
+    assert [each for each in asked if "--require-hashes -r" not in each] == [asked[-1]]
+    assert asked[-1].endswith("--no-deps --no-build-isolation .")
+
+
+def test_both_halves_of_the_lock_together_are_the_lock() -> None:
+    lock = ROOT / ".ci" / "lock.txt"
+    check = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    program = re.search(r"awk .* '(.*)' \.ci/lock\.txt", check)
+    assert program
+    halves = "".join(
+        subprocess.run(
+            ["awk", "-v", f"half={half}", program[1], lock], check=True, capture_output=True, text=True
+        ).stdout
+        for half in (0, 1)
+    )
+    assert sorted(halves.splitlines()) == sorted(lock.read_text(encoding="utf-8").splitlines())
 
 
 def test_every_locked_package_has_its_licence_on_the_page(lock: dict[str, Any], licences: dict[str, str]) -> None:
