@@ -143,18 +143,13 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
 
 
 def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> OperatingPoint:
-    """The latencies that each row's replica keeps at its own rate, (n,), with the confidence of its margins.
-
-    TPOT's margin is one on what is predicted at that rate; TTFT and whole requests are those of the slowed replica, of
-    which `stable` tells whether it keeps up.
-    """
-    replica = replica_model(setup, demand_of(mix, setup.rows))
-    slow, high = slowed(replica, margins), replica.most_in_line
-    of_slow = largest(lambda others: rate_at(slow, others) - rate_per_s * margins.tpot, high).number
-    point, predicted = bounded_at(slow, of_slow, margins), operate(setup, mix, rate_per_s)
-    tpot = {name: margins.tpot * seconds for name, seconds in predicted.tpot_s.items()}
-    keeps_up = rate_per_s * margins.tpot <= rate_at(slow, high) * (1 + ROUNDING)
-    return replace(point, tpot_s=tpot, stable=point.stable & keeps_up)
+    """The latencies that each row's replica keeps at its own rate, (n,), with the confidence of its margins: those of
+    the slowed replica, of which `stable` tells whether it keeps up."""
+    slow = slowed(replica_model(setup, demand_of(mix, setup.rows)), margins)
+    in_its_time, high = rate_per_s * margins.tpot, slow.most_in_line
+    running = largest(lambda others: rate_at(slow, others) - in_its_time, high).number
+    point = bounded_at(slow, running, margins)
+    return replace(point, stable=point.stable & (in_its_time <= rate_at(slow, high) * (1 + ROUNDING)))
 
 
 def idle(setup: Setup, mix: Mix, margins: Margins, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
@@ -208,20 +203,19 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     """The largest rate of each row at which every class holds every limit, and with which the replica keeps up.
 
     Latencies grow with the number of running sequences, so the largest that keeps a limit is looked for. Each
-    prediction has its margin once: TPOT at the rate that it limits, TTFT and whole requests on the slowed replica,
-    throughput at the most that the replica serves. A replica that turns out slower than predicted is slower in all of
-    them, so the lowest of the rates holds.
+    prediction has its margin once: latencies are those of the slowed replica, and throughput's lies on the most that
+    the replica serves. A replica that turns out slower than predicted is slower in all of them, so the lowest of the
+    rates holds.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
     slow, high = slowed(replica, limits.margins), replica.most_in_line
     stable = predicted_at(replica, np.zeros(setup.rows), ()).stable
     possible, rates, codes = stable, list[Floats](), list[Ints]()
-    for name, late in _tests(replica, slow, limits).items():
-        longer = np.ones(1) if name == "tpot" else limits.margins.tpot
+    for name, late in _tests(slow, limits).items():
         running, at_best = largest(late, high)
         # a limit that holds with as many as fit does not stop a higher rate
         stops = (running < high) | ~at_best
-        rates.append(np.where(stops, rate_at(replica, running) / longer, np.inf))
+        rates.append(np.where(stops, rate_at(slow, running) / limits.margins.tpot, np.inf))
         codes.append(np.full(setup.rows, LIMITS.index(name)))
         possible = possible & at_best
     rates.append(most_served(replica, high) / limits.margins.throughput)
@@ -233,13 +227,13 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     return Sustainable(rate, limited_by)
 
 
-def _tests(replica: ReplicaModel, slow: ReplicaModel, limits: LatencyLimits) -> dict[str, Callable[[Floats], Floats]]:
+def _tests(slow: ReplicaModel, limits: LatencyLimits) -> dict[str, Callable[[Floats], Floats]]:
     """Of each latency that is limited, how far a row's slowest class is beyond it with so many others, (n,) -> (n,)."""
     margins, before_s = limits.margins, limits.before_s
 
     def tokens(others: Floats) -> Floats:
-        own = 1.0 if replica.setup.own is None else replica.setup.own.tpot
-        found = tpot_at(replica, others, tuple(limits.tpot_s))
+        own = 1.0 if slow.setup.own is None else slow.setup.own.tpot
+        found = tpot_at(slow, others, tuple(limits.tpot_s))
         late = [beyond(margins.tpot * (seconds * own), limits.tpot_s[name]) for name, seconds in found.items()]
         latest: Floats = np.max(late, axis=0)
         return latest

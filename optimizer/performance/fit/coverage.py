@@ -38,6 +38,9 @@ SLOW_IS_HIGH: Final[Mapping[str, bool]] = {"tpot": True, "ttft": True, "throughp
 LEAST_SHARE: Final = 0.5
 """However one-sided its errors were, an interval leaves this share of the half-width on either side."""
 
+OF_STEPS: Final = ("tpot", "request_rate")
+"""Errors of steps, as they are in every closed loop: they have the width and the shares of all loads together."""
+
 ALIKE: Final = -1.0
 """Weight of a row by the rows of its group, as an exponent: groups count alike."""
 
@@ -50,7 +53,7 @@ class HeldOutErrors:
     """Errors of cross-validated predictions, one way of leaving rows out after the other, n of them.
 
     Attributes:
-        errors: log predicted − log measured, (3, n), NaN where nothing was measured.
+        errors: log predicted − log measured, (3, n), NaN where nothing was measured; as `errors_of_steps` has them.
         load: Load class of each row.
         engine: Its engine.
         traits: What else it is of that may make it more or less certain, a column a trait.
@@ -185,7 +188,7 @@ def _classes(metric: str, part: _Left, size: Floats, sample: _Sample) -> Widths:
     plain = ~anything_missing(part.missing)
     overall = sample.quantile(size, plain, COVERAGE)
     tables: Widths = {(HALF_WIDTH, metric): overall}
-    for load in sorted(set(part.load)):
+    for load in _loads_apart(metric, part):
         rows = plain & (part.load == load)
         of_load = sample.shrunk(size, rows, overall)
         tables[HALF_WIDTH, group_name((metric, load))] = of_load
@@ -224,11 +227,16 @@ def _ends(metric: str, part: _Left, scaled: Floats, sample: _Sample) -> Widths:
         rows = unmeasured == novel
         for parameter, side in ((LOW, -scaled), (HIGH, scaled)):
             overall = sample.quantile(side, _of_kind(unmeasured, novel), upper)
-            for load in sorted(set(part.load)):
+            for load in _loads_apart(metric, part):
                 of_load, of_metric, *_ = share_groups(metric, load, novel)
                 found = sample.shrunk(side, rows & (part.load == load), overall, upper)
                 tables |= {(parameter, of_metric): overall, (parameter, of_load): max(found, LEAST_SHARE)}
     return tables
+
+
+def _loads_apart(metric: str, part: _Left) -> list[str]:
+    """The loads whose errors are told apart."""
+    return sorted(load for load in set(part.load) if (metric, load) != OF_STEPS)
 
 
 def _of_kind(unmeasured: Flags, novel: bool) -> Flags:

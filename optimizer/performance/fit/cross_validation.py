@@ -15,8 +15,9 @@ from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.coverage import HeldOutErrors
-from optimizer.performance.fit.fitting import FitProblem, log_errors
+from optimizer.performance.fit.fitting import FitProblem
 from optimizer.performance.fit.solving import Linearized, linearized
+from optimizer.performance.fit.step_errors import errors_of_steps
 from optimizer.performance.measured.deployments import deliver
 from optimizer.performance.measured.rows import text_column
 from optimizer.performance.physics.constants import group_name
@@ -101,7 +102,7 @@ def _rows_of(pairs: Pairs, rows: Ints) -> Pairs:
 def cross_validated_errors(
     fitted: FitProblem, x: Floats, folds: Sequence[Names], judged: FitProblem | None = None
 ) -> list[Floats]:
-    """log predicted − log measured of every row by a fit without the row's fold, (3, m) for each way of folding.
+    """`errors_of_steps` of every row by a fit without the row's fold, (3, m) for each way of folding.
 
     Args:
         fitted: The measured rows.
@@ -118,7 +119,7 @@ def _errors_without(judged: FitProblem, around: Linearized, fold: Names) -> Floa
     for name in sorted(set(fold)):
         rows = np.flatnonzero(fold == name)
         x = around.without(fold[around.row] == name)
-        errors[:, rows] = log_errors(judged.take(rows), judged.parameters.values(judged.calibration, x))
+        errors[:, rows] = errors_of_steps(judged.take(rows), judged.parameters.values(judged.calibration, x))
     return errors
 
 

@@ -12,7 +12,7 @@ from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
-from optimizer.performance.measured.deployments import Deployments, deliver, deployments
+from optimizer.performance.measured.deployments import Deployments, deliver, deliver_slowed, deployments
 from optimizer.performance.measured.loads import SMALL
 from optimizer.performance.measured.measured import measured
 from optimizer.performance.measured.own import OwnPredictions
@@ -75,6 +75,9 @@ TAIL: Final = "interval_tail"
 
 LOOKED_UP: Final = ("pred_ttft_ms_mean", "pred_tpot_ms_mean", "pred_output_tok_s", "pred_request_throughput")
 """What the measurement catalog holds, so that intervals narrow around it."""
+
+PER_TOKEN: Final = {"pred_tpot_ms_mean": "tpot_s", "pred_tpot_ms_p95": "tpot_p95_s"}
+"""Columns of what a token takes, with what they are called of a replica."""
 
 ROOM: Final = {"pred_ttft_room": "ttft", "pred_tpot_room": "tpot"}
 """Columns of the room that a plan with `PLANNING_CONFIDENCE` leaves below a limit, as a logarithm, and their metric."""
@@ -196,6 +199,8 @@ def _predicted(rows: _BatchRows, *, look_up: bool, foreign: bool) -> dict[str, N
     for name, metric in PREDICTIONS.items():
         value = delivered.columns[name]
         ends = around.ends(name, metric, value)
+        if name in PER_TOKEN:
+            ends = _of_slower_steps(found, name, value, ends)
         if metric == "throughput":
             per_request = rows.output_tokens if name == "pred_output_tok_s" else one
             ends = _as_they_arrive(found, delivered.utilization, value, ends, per_request)
@@ -249,6 +254,20 @@ class _Intervals(NamedTuple):
         missing = self.missing[metric]
         share = planning_share(self.calibration, metric, PLANNING_CONFIDENCE, missing)
         return share * self.width(metric, missing)
+
+
+def _of_slower_steps(
+    found: Deployments, name: str, value: Floats, ends: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """The interval of what a token takes: under requests that come by the clock that of steps so many times as long,
+    beside which as many more are running."""
+    rows = np.flatnonzero(found.by_clock)
+    part, field = found.take(rows), PER_TOKEN[name]
+    predicted, low, high = getattr(deliver(part), field), *(end.copy() for end in ends)
+    for end in (low, high):
+        slower = getattr(deliver_slowed(part, end[rows] / value[rows]), field)
+        end[rows] = value[rows] * slower / predicted
+    return low, high
 
 
 def _as_they_arrive(

@@ -16,7 +16,7 @@ from optimizer.performance.measured.apart import (
     read_apart,
 )
 from optimizer.performance.measured.layout import assign_layout
-from optimizer.performance.measured.loads import Delivered, closed_loop, offline, open_loop, static_batch
+from optimizer.performance.measured.loads import IN_SECONDS, Delivered, closed_loop, offline, open_loop, static_batch
 from optimizer.performance.measured.rows import LOADS, DeploymentTable, given_or
 from optimizer.performance.measured.speculation import read_speculation
 from optimizer.performance.physics.categorical import Categorical
@@ -64,6 +64,12 @@ class Deployments(RowArrays):
         """Whether what is measured says nothing of other constants: steps with a draft, or pools apart, (n,)."""
         drafted: Flags = self.setup.layout.draft_tokens > 0
         return drafted | self.apart
+
+    @property
+    def by_clock(self) -> Flags:
+        """Whether requests come by themselves, however long steps take, (n,)."""
+        clocked: Flags = self.load == LOADS.index("request_rate")
+        return clocked
 
     def with_values(self, values: Floats, of_row: Ints | None = None) -> "Deployments":
         """The same deployments under other calibration values, as `Constants.with_values` takes them."""
@@ -197,6 +203,16 @@ def deliver(found: Deployments) -> Delivered:
         part = found.take(rows)
         delivered[:, rows] = _loaded(LOADS[load], replica_model(part.setup, part.demand), part)
     return Delivered(*delivered)
+
+
+def deliver_slowed(found: Deployments, longer: Floats) -> Delivered:
+    """The same of replicas all of whose steps take so many times as long, (n,), under requests that come by the clock:
+    in their time as many more arrive."""
+    arrivals = replace(found.demand.arrivals, rate_per_s=found.demand.arrivals.rate_per_s * longer)
+    demand = replace(found.demand, arrivals=arrivals)
+    in_its_time = deliver(replace(found, demand=demand, value=found.value * longer))
+    seconds = {name: getattr(in_its_time, name) * longer for name in IN_SECONDS}
+    return in_its_time._replace(requests_per_s=in_its_time.requests_per_s / longer, **seconds)
 
 
 def _loaded(load: str, replica: ReplicaModel, part: Deployments) -> Delivered:

@@ -46,6 +46,10 @@ class Delivered(NamedTuple):
     utilization: Floats
 
 
+IN_SECONDS: Final = tuple(name for name in Delivered._fields if name.endswith("_s") and not name.endswith("_per_s"))
+"""What of it takes longer where steps do."""
+
+
 class _Cycle(NamedTuple):
     """From one request of a client to its next while prompts do not queue, (n,), seconds."""
 

@@ -11,15 +11,15 @@ from optimizer.performance.uncertainty.evidence import Margins
 def at_bound(setup: Setup, mix: Mix, rates: Floats, room: Margins) -> OperatingPoint:
     """The latencies of each configuration at its rate, (n,), with its margins, (n,) or one for all.
 
-    TPOT is what is predicted at the rate, times its margin. TTFT and the whole request are those of a replica all of
-    whose steps take as much longer: in their time requests arrive as much faster. What a request takes that stands in
-    no line has the margin of TTFT.
+    They are those of a replica all of whose steps take longer by the margin of TPOT: in their time requests arrive as
+    much faster. What a request takes that stands in no line has the margin of TTFT.
     """
     first, token = room.ttft, room.tpot
     in_its_time = replace(mix.arrivals, rate_per_s=mix.arrivals.rate_per_s * token)
-    predicted, slower = operate(setup, mix, rates), operate(setup, replace(mix, arrivals=in_its_time), rates * token)
+    slower = operate(setup, replace(mix, arrivals=in_its_time), rates * token)
     return replace(
-        predicted,
-        tpot_s={name: token * each for name, each in predicted.tpot_s.items()},
+        slower,
+        rate_per_s=slower.rate_per_s / token,
+        tpot_s={name: token * each for name, each in slower.tpot_s.items()},
         requests=slower.requests.times(first, token),
     )
