@@ -103,7 +103,7 @@ def test_room_for_whole_prompts_is_taken_from_the_cache(catalogs: Catalogs) -> N
 
 
 def test_a_host_launches_ahead_of_the_gpus(catalogs: Catalogs) -> None:
-    """Without recorded graphs a step takes the longer of launching and computing: eight GPUs are no faster than four."""
+    """Without recorded graphs a step takes the longer of launching and computing: eight GPUs hardly gain on four."""
     eager, recorded = (
         gather(
             catalogs,
