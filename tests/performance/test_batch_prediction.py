@@ -27,7 +27,15 @@ ROW: dict[str, object] = {
     "load_value": 16,
 }
 OPTIONAL = (
-    *("num_requests", "max_num_seqs", "attention_dp", "lengths", "admission_interval_steps", "arrival_cv2"),
+    *(
+        "num_requests",
+        "max_num_seqs",
+        "max_num_batched_tokens",
+        "attention_dp",
+        "lengths",
+        "admission_interval_steps",
+        "arrival_cv2",
+    ),
     *("speculation", "draft_tokens", "accepted_tokens", "memory_share", "cached_input_share"),
     *("prefill_workers", "prefill_tp", "decode_workers", "decode_tp", "decode_dp_attn"),
 )

@@ -19,7 +19,9 @@ from optimizer.performance.physics.communication import bus_bandwidth
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import engine_settings
 from optimizer.performance.physics.layouts import misfit
+from optimizer.performance.physics.memory import memory_use
 from optimizer.performance.physics.setup import Configuration, gather
+from optimizer.performance.physics.step import step_costs
 from optimizer.performance.uncertainty.evidence import (
     EVIDENCE,
     PIPELINE,
@@ -35,7 +37,8 @@ GB = 1e9
 
 
 def starts_with(catalogs: Catalogs, engine: str, gpu: str, version: str = "") -> tuple[float, int, int]:
-    return tuple(engine_settings(catalogs, Calibration.of(catalogs.calibration), engine, gpu, version))
+    found = engine_settings(catalogs, Calibration.of(catalogs.calibration), engine, gpu, version)
+    return found.memory_utilization, found.max_num_seqs, found.max_num_batched_tokens
 
 
 @pytest.mark.parametrize("gpu", SMALL)
@@ -55,9 +58,9 @@ def test_vllm_starts_small_on_small_cards_and_on_the_a100(catalogs: Catalogs, gp
         ("vllm", "l4", "0.10.2", (0.9, 256, 2048)),
         ("vllm", "a100-80-sxm", "0.9.0", (0.9, 256, 2048)),
         ("vllm", "h100-sxm", "0.10.2", (0.9, 1024, 8192)),
-        ("vllm", "l4", "0.7.3", (0.9, 256, 8192)),
-        ("vllm", "h100-sxm", "0.6.3", (0.9, 256, 8192)),
-        ("vllm", "h100-sxm", "2024 (vLLM ~0.5; TRT-LLM ~0.10)", (0.9, 256, 8192)),
+        ("vllm", "l4", "0.7.3", (0.9, 256, 2048)),
+        ("vllm", "h100-sxm", "0.6.3", (0.9, 256, 512)),
+        ("vllm", "h100-sxm", "2024 (vLLM ~0.5; TRT-LLM ~0.10)", (0.9, 256, 2048)),
         ("sglang", "t4", "", (0.88, 1024, 2048)),
         ("sglang", "l4", "", (0.88, 1024, 4096)),
         ("sglang", "h200-sxm", "", (0.88, 1024, 8192)),
@@ -69,6 +72,53 @@ def test_defaults_follow_release_and_device(
     catalogs: Catalogs, engine: str, gpu: str, version: str, expected: tuple[float, int, int]
 ) -> None:
     assert starts_with(catalogs, engine, gpu, version) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "model", "tokens"),
+    [
+        ("0.5.3", "llama-3.1-8b", 131072),
+        ("0.5.4", "llama-3.1-8b", 512),
+        ("0.6.4", "llama-3.1-8b", 512),
+        ("0.6.5", "llama-3.1-8b", 2048),
+        ("0.6.5", "mixtral-8x7b", 32768),
+        ("0.5.4", "llama-2-70b", 4096),
+        ("0.8.0", "mixtral-8x7b", 8192),
+    ],
+)
+def test_where_no_step_divides_a_prompt_it_takes_the_longest(
+    catalogs: Catalogs, version: str, model: str, tokens: int
+) -> None:
+    run = Configuration("vllm", model, "h100-sxm", "bf16", "bf16", 8, 1, engine_version=version)
+    stated = run._replace(max_num_batched_tokens=777)
+    layout = gather(catalogs, [run, stated]).layout
+    assert list(layout.max_batched_tokens) == [tokens, 777]
+
+
+def test_room_for_whole_prompts_is_taken_from_the_cache(catalogs: Catalogs) -> None:
+    """Llama 3.1 405B on eight H100 keeps 57 of 71 GiB for its weights: 91,680 tokens a step take most of the rest."""
+    run = Configuration("vllm", "llama-3.1-405b", "h100-sxm", "fp8", "bf16", 8, 1, engine_version="0.6.3")
+    few, many = memory_use(gather(catalogs, [run, run._replace(max_num_batched_tokens=91680)])).activations
+    assert many - few == pytest.approx((91680 - 512) * 16384 * 6.4, rel=0.05)
+
+
+def test_a_host_launches_ahead_of_the_gpus(catalogs: Catalogs) -> None:
+    """Without recorded graphs a step takes the longer of launching and computing: eight GPUs hardly gain on four."""
+    eager, recorded = (
+        gather(
+            catalogs,
+            [
+                Configuration("vllm", "llama-2-70b", "h100-sxm", "bf16", "bf16", tp, 1, engine_version=version)
+                for tp in (2, 4, 8)
+            ],
+        )
+        for version in ("0.2.3", "0.3.3")
+    )
+    (_, four, eight), (_, later_four, later_eight) = (
+        step_costs(setup, np.full(3, 512.0)).decode(np.ones(3)).total for setup in (eager, recorded)
+    )
+    assert four / eight < 1.15 < 1.3 < later_four / later_eight
+    assert eight > 80 * eager.constants["eager_layer_s"][2]
 
 
 def test_plans_assume_the_newest_stable_releases(catalogs: Catalogs) -> None:

@@ -149,6 +149,7 @@ def columns_of(table: DeploymentTable, rows: Ints) -> Columns:
         "attention_dp": table.layout["attention_dp"][rows] > 0,
         "expert_parallel": np.nan_to_num(table.numbers["ep"][rows]) > 1,
         "max_num_seqs": np.nan_to_num(table.numbers["max_num_seqs"][rows]),
+        "max_num_batched_tokens": np.nan_to_num(table.numbers["max_num_batched_tokens"][rows]),
         "memory_share": np.nan_to_num(table.numbers["memory_share"][rows]),
         "admission_interval_steps": np.nan_to_num(table.numbers["admission_interval_steps"][rows]),
         "draft_tokens": np.nan_to_num(table.numbers["draft_tokens"][rows]),

@@ -70,6 +70,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     # the engine
     "step_overhead_s": ENGINE,
     "layer_overhead_s": ENGINE,
+    "eager_layer_s": (("era",), ()),
     "sequence_overhead_s": ENGINE,
     "request_overhead_s": ENGINE,
     "launch_floor_s": ENGINE,
@@ -128,6 +129,7 @@ OF_LATENCY: Final = frozenset(
     {
         "step_overhead_s",
         "layer_overhead_s",
+        "eager_layer_s",
         "sequence_overhead_s",
         "request_overhead_s",
         "expert_layer_overhead_s",

@@ -59,6 +59,7 @@ class Configuration(NamedTuple):
     attention_dp: bool = False
     expert_parallel: bool = False
     max_num_seqs: int = ENGINE_DEFAULT
+    max_num_batched_tokens: int = ENGINE_DEFAULT
     memory_share: float = ENGINE_DEFAULT
     admission_interval_steps: int = ENGINE_DEFAULT
     lengths: str = ""
@@ -245,7 +246,7 @@ def gather_columns(catalogs: Catalogs, columns: Columns) -> Setup:
         # an engine that knows no windows keeps and reads what lies before them, too
         network=replace(network, window=np.where(found["windows_kept"] > 0, network.window, math.inf)),
         weights=_struct(Weights, _storage(catalogs, names)),
-        layout=_layout(catalogs, columns, names),
+        layout=_layout(catalogs, columns, names, network.max_context),
         constants=found,
         own=own_factors(catalogs, columns),
     )
@@ -285,13 +286,19 @@ def _storage(catalogs: Catalogs, names: Mapping[str, Categorical[str]]) -> dict[
     return _by_row(pairs, weights) | {"kv_scale": names["kv_precision"].by_row(scales)}
 
 
-def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorical[str]]) -> Layout:
-    """Parallel degrees as configured; the engine's limits as stated, else those that its release starts with there."""
+def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorical[str]], context: Floats) -> Layout:
+    """Parallel degrees as configured; the engine's limits as stated, else those that its release starts with there.
+
+    Where it divides no prompt, a step has room for the longest that the model's `context` (n,) allows.
+    """
     releases = Categorical.joined(names["engine"], names["gpu"], names["engine_version"])
     calibration = calibration_of(catalogs)
     found = [engine_settings(catalogs, calibration, *release)._asdict() for release in releases.categories]
     settings = _by_row(releases, found)
     stated = np.asarray(columns["max_num_seqs"], dtype=np.float64)
+    tokens = np.asarray(columns["max_num_batched_tokens"], dtype=np.float64)
+    whole = np.where(context <= settings["undivided_context"], context, 0.0)
+    usual = np.maximum(settings["max_num_batched_tokens"], whole)
     share = np.asarray(columns["memory_share"], dtype=np.float64)
     return Layout(
         tensor_parallel=np.asarray(columns["tensor_parallel"], dtype=np.float64),
@@ -299,7 +306,7 @@ def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorica
         attention_dp=np.asarray(columns["attention_dp"], dtype=np.bool_),
         expert_parallel=np.asarray(columns["expert_parallel"], dtype=np.bool_),
         max_num_seqs=np.where(stated > ENGINE_DEFAULT, stated, settings["max_num_seqs"]),
-        max_batched_tokens=settings["max_num_batched_tokens"],
+        max_batched_tokens=np.where(tokens > ENGINE_DEFAULT, tokens, usual),
         memory_utilization=np.where(share > ENGINE_DEFAULT, share, settings["memory_utilization"]),
         admission_interval=np.asarray(columns["admission_interval_steps"], dtype=np.float64),
         draft_tokens=np.asarray(columns["draft_tokens"], dtype=np.float64),

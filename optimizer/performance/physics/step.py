@@ -50,6 +50,8 @@ class StepCosts:
         crowd: Sequences above which another kernel attends, (n,).
         crowded: How many times as long that one takes, (n,).
         overhead: Seconds that the engine adds to a step, (n,).
+        eager: Seconds in which the host launches the kernels of a step, (n,); 0 where it replays a recorded graph.
+        overlap_norm: Norm by which that and what the GPU does overlap, (n,).
         sequence_overhead: Seconds it adds per sequence, (n,).
         stages: Pipeline stages, (n,).
         bubble_share: How far prompts reach the stages at random rather than in one row, (n,).
@@ -68,6 +70,8 @@ class StepCosts:
     crowd: Floats
     crowded: Floats
     overhead: Floats
+    eager: Floats
+    overlap_norm: Floats
     sequence_overhead: Floats
     stages: Floats
     bubble_share: Floats
@@ -92,13 +96,18 @@ class StepCosts:
         return StepParts(*(part / self.accepted for part in parts))
 
     def _parts(self, batch: Floats, tokens: Floats) -> StepParts:
-        """A step of so many sequences in a stage, with so many tokens of theirs."""
-        return StepParts(
-            self.layers(tokens, tokens),
-            self.attention * batch * np.where(batch > self.crowd, self.crowded, 1.0),
-            self.all_reduces.seconds(tokens) + self.hand_overs.seconds(tokens),
-            self.overhead + self.sequence_overhead * batch,
-        )
+        """A step of so many sequences in a stage, with so many tokens of theirs.
+
+        A host that launches kernels one by one does so ahead of the GPU: the step takes the longer of the two.
+        """
+        linear = self.layers(tokens, tokens)
+        attention = self.attention * batch * np.where(batch > self.crowd, self.crowded, 1.0)
+        communication = self.all_reduces.seconds(tokens) + self.hand_overs.seconds(tokens)
+        overhead = self.overhead + self.sequence_overhead * batch
+        if np.any(self.eager):
+            busy = linear + attention + communication + self.floor
+            overhead = overhead + smooth_max(busy, self.eager, self.overlap_norm) - busy
+        return StepParts(linear, attention, communication, overhead)
 
     def micro_batch(self, sequences: Floats) -> Floats:
         """Sequences that are in one stage at a time, (n,): no fewer than one, however many stages there are."""
@@ -151,6 +160,8 @@ def step_costs(setup: Setup, context: Floats) -> StepCosts:
         crowd=crowding_sequences(setup),
         crowded=crowded_attention_factor(setup),
         overhead=step_overhead_seconds(setup),
+        eager=setup.constants["eager_layer_s"] * setup.network.layers,
+        overlap_norm=setup.constants["roofline_norm"],
         sequence_overhead=setup.constants["sequence_overhead_s"] / cache_copies(setup),
         stages=setup.layout.pipeline_parallel,
         bubble_share=setup.constants["stage_bubble_share"],

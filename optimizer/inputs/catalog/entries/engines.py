@@ -12,8 +12,13 @@ from pydantic import Field, model_validator
 from optimizer.base.model import Strict
 from optimizer.inputs.catalog.kinds import FigureStatus
 
-Setting = Literal["memory_utilization", "max_num_seqs", "max_num_batched_tokens"]
-UNITS: Final = {"memory_utilization": "share", "max_num_seqs": "sequences", "max_num_batched_tokens": "tokens"}
+Setting = Literal["memory_utilization", "max_num_seqs", "max_num_batched_tokens", "undivided_context"]
+UNITS: Final = {
+    "memory_utilization": "share",
+    "max_num_seqs": "sequences",
+    "max_num_batched_tokens": "tokens",
+    "undivided_context": "tokens",
+}
 """The one unit that each setting is written in."""
 
 Count = Annotated[int, Field(ge=1)]
@@ -37,11 +42,14 @@ class EngineSettings(NamedTuple):
         memory_utilization: Share of the usable device memory that it takes, or, for its cache, of what is left free.
         max_num_seqs: Sequences that run at once.
         max_num_batched_tokens: Tokens of one step.
+        undivided_context: The longest context of a model whose prompts no step divides: its steps take that many tokens
+            at least. 0 where any prompt is divided.
     """
 
     memory_utilization: float
     max_num_seqs: int
     max_num_batched_tokens: int
+    undivided_context: int = 0
 
 
 class Engine(Strict):
@@ -219,6 +227,7 @@ def settings_on(
         memory_utilization=closest.get("memory_utilization", engine.memory_utilization),
         max_num_seqs=int(closest.get("max_num_seqs", engine.max_num_seqs)),
         max_num_batched_tokens=int(closest.get("max_num_batched_tokens", engine.max_num_batched_tokens)),
+        undivided_context=int(closest.get("undivided_context", 0)),
     )
 
 
