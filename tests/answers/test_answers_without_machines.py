@@ -67,7 +67,9 @@ def test_pages_of_hosted_apis_alone_speak_of_no_machines(few: Catalogs) -> None:
     for verbose in (False, True):
         page = answer_text(plan_answer(report, verbose), 400)
         assert "proven optimal; 21 of 21" in page or "proven optimal: no plan costs less" in page
-        assert all(word not in page for word in ("replicas", "of max", "Latencies are", "utilization 0", "rule of thumb"))
+        assert all(
+            word not in page for word in ("replicas", "of max", "Latencies are", "utilization 0", "rule of thumb")
+        )
     assert "chat demand 2.2, not 2 requests/s" in page
     assert "the same plan at" not in page
 
