@@ -42,13 +42,13 @@ MAX_WARNINGS: Final = 3
 """Of what to settle before signing; the gravest come first."""
 PROOF_WORDS: Final = {
     "optimal": "proven optimal{}",
-    "feasible": "best found{}, not proven",
+    "feasible": "best found, not proven",
     "infeasible": "proven infeasible{}",
-    "unproven": "no plan found in time{}, none excluded",
+    "unproven": "no plan found in time, none excluded",
     "failed": "failed",
 }
-ENOUGH_WORDS: Final = "best found{}, proven near enough for a plan this simple"
-"""With room for what it is said of."""
+"""With room for what is proven of."""
+ENOUGH_WORDS: Final = "best found, proven near enough for a plan this simple"
 OF_MEASURED: Final[BoundOf] = "plans on machines of measured speed"
 OF_WHAT: Final[Mapping[BoundOf, str]] = {
     "the scenario": "",
@@ -217,12 +217,11 @@ def proof_section(report: PlanReport) -> Section:
     """How sure it is, in a line or two, and where the rest stands."""
     checks, missing = report.verification.checks, len(report.explanation.not_worked_out)
     passed = sum(check.passed for check in checks)
-    open_to = report.relative_gap and report.bound_usd
     # beside hosted APIs the first line says nothing of machines
     said = SAID_ABOVE - {OF_MEASURED} if report.hosted else SAID_ABOVE
-    floor = f", none costs less than {money(report.bound_usd)}" if open_to else ""
+    floor = least_words(report, said)
     lines = (
-        f"{proven_of(report)}{proof_words(report, said)}{floor}",
+        f"{proven_of(report)}{proof_words(report, said)}{f': {floor}' if floor else ''}",
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
         _record(report.explanation.track_record) if report.deployments else "",
@@ -236,8 +235,20 @@ def proof_words(report: PlanReport, said: Container[str] = ()) -> str:
     """What is proven, and of what where that was not said, in a few words."""
     enough = report.simplicity is not None and report.simplicity.enough
     words = ENOUGH_WORDS if enough else PROOF_WORDS[report.outcome]
+    return words.format(_of_what(report, said))
+
+
+def least_words(report: PlanReport, said: Container[str] = ()) -> str:
+    """What no plan undercuts, and which plans that is said of where that was not; empty where it is the plan's cost."""
+    if not report.relative_gap or not report.bound_usd:
+        return ""
+    of_what = _of_what(report, said)
+    return f"none{of_what}{',' if ',' in of_what else ''} costs less than {money(report.bound_usd)}"
+
+
+def _of_what(report: PlanReport, said: Container[str]) -> str:
     of_what = "" if report.bound_of in said else OF_WHAT[report.bound_of]
-    return words.format(of_what.replace(" on ", " among hosted APIs and ") if report.hosted else of_what)
+    return of_what.replace(" on ", " among hosted APIs and ") if report.hosted else of_what
 
 
 def proven_of(report: PlanReport) -> str:

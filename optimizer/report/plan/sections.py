@@ -17,6 +17,7 @@ from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with
 from optimizer.report.plan.brief import (
     choices_in_short,
     choices_section,
+    least_words,
     proof_section,
     proof_words,
     proven_of,
@@ -164,12 +165,10 @@ def _ways_out(report: PlanReport) -> Iterator[Section]:
     conflicts = sorted({item.conflict for item in explained.conflict})
     for conflict in conflicts:
         which = f"Conflict {conflict} of {len(conflicts)}: what" if len(conflicts) > 1 else "What"
-        lines = (
-            item.text if item.line is None else f"line {item.line}: {item.text}"
-            for item in explained.conflict
-            if item.conflict == conflict
-        )
-        yield Section(f"{which} cannot hold together, even if nothing else were asked", tuple(lines))
+        items = [item for item in explained.conflict if item.conflict == conflict]
+        lines = (item.text if item.line is None else f"line {item.line}: {item.text}" for item in items)
+        cannot = "cannot hold together" if len(items) > 1 else "cannot be met"
+        yield Section(f"{which} {cannot}, even if nothing else were asked", tuple(lines))
     yield Section("What lets nothing in, and what is left out", tuple(explained.warnings))
     ways = tuple(way.text for way in explained.relaxations)
     yield Section("Ways out, re-solved", (*ways, *explained.broken_ways))
@@ -283,8 +282,8 @@ def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
     proof = f"{proven_of(report)}{proof_words(report)}: {solver.reason}"
-    if report.bound_usd is not None and report.relative_gap:
-        proof += f"; none costs less than {money(report.bound_usd)}"
+    if least := least_words(report):
+        proof += f"; {least}"
     if solver.mixes_settled:
         proof += f"; between {solver.mixes_between} predicted mixes of classes, probes leave no cheaper plan possible"
     if solver.rounds > 1:
