@@ -14,7 +14,7 @@ from optimizer.base.clock import LimitReached
 from optimizer.base.errors import InputError, OptimizerError
 from optimizer.base.files import forget_inputs
 from optimizer.base.version import VERSION
-from optimizer.cli import commands, signals
+from optimizer.cli import calls, commands, signals
 from optimizer.cli.options import Exit
 from optimizer.cli.terminal import no_command, prepare_streams, printable, say, say_findings, show
 
@@ -25,6 +25,10 @@ def _quoted() -> Iterator[None]:
     try:
         yield
     except TyperException as error:
+        # newer ones let pydantic read numbers, and older ones have words of their own
+        refused = getattr(error.__cause__, "errors", None)
+        if refused is not None:
+            error.message = calls.value_in_words(refused()[0])
         said = getattr(error, "format_message", None)
         if said is not None:
             quoted = no_command(printable(said()))

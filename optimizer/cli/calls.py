@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from optimizer.inputs.scenario.loading import load_scenario_file as load_scenario_file
     from optimizer.inputs.scenario.loading import read_document as read_document
     from optimizer.inputs.scenario.loading import scenario_in as scenario_in
+    from optimizer.inputs.scenario.loading import value_in_words as value_in_words
     from optimizer.inputs.scenario.profile_lengths import mean_lengths as mean_lengths
     from optimizer.inputs.scenario.scenario import Scenario as Scenario
     from optimizer.performance.measured.batch import predict_batch as predict_batch

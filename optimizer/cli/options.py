@@ -37,7 +37,7 @@ def amount(text: str) -> Decimal:
     except InvalidOperation as error:
         raise typer.BadParameter(f"'{text}' is not a number") from error
     if not found.is_finite() or not 0 <= found <= MOST:
-        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0 and at most {MOST}")
+        raise typer.BadParameter(f"'{text}' is not a finite number of at least 0 and at most {MOST:,}")
     return found
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from support.gate_cases import amounts, baseline, judged, offer, scenario, world
+from support.gate_cases import amounts, baseline, batch, judged, offer, scenario, world
 from support.tables import SOURCES
 
 from optimizer.answers.gate.baseline import Baseline, GatePlan, GateSimulation
@@ -58,6 +58,22 @@ def test_nothing_changed_nothing_is_blamed(small: Catalogs, tmp_path: Path) -> N
     report = judged(file, small, baseline(file, small))
     assert (report.causes, report.scenarios[0].edits) == ([], [])
     assert [change.sign for change in report.scenarios[0].deployments] == ["="]
+
+
+def test_the_hours_in_which_a_plan_works_on_a_batch_are_no_edit(
+    small: Catalogs, catalogs: Catalogs, tmp_path: Path
+) -> None:
+    """The plan works in fewer hours than the batch has; its rate, profile and words stood under Edits, and the
+    scenario was blamed beside a price."""
+    file = batch(tmp_path, requests=60_000)
+    before = baseline(file, small)
+    assert before.plan.inputs is not None
+    assert before.plan.inputs.scenario_sha256 != inputs_of(file.scenario, small).scenario_sha256
+    assert judged(file, small, before).scenarios[0].edits == []
+    report = judged(file, world(catalogs, l4="0.60", l40s="1.50"), before)
+    assert (report.scenarios[0].edits, list(amounts(report))) == ([], ["prices"])
+    (edit,) = judged(batch(tmp_path, requests=90_000), small, before).scenarios[0].edits
+    assert (edit.field, edit.before, edit.after) == ("workloads[chat].deadline.requests", "60000", "90000")
 
 
 def test_the_author_is_blamed_for_the_scenario_alone(small: Catalogs, tmp_path: Path) -> None:

@@ -111,6 +111,32 @@ def test_a_prediction_has_intervals_units_and_a_source(optimizer: Command) -> No
     assert said["source"] in {"measured", "calibrated", "estimated"}
 
 
+@pytest.mark.parametrize(
+    ("option", "given", "said"),
+    [
+        ("--concurrency", "1e300", "expected a whole number, not '1e300'"),
+        ("--request-rate", "x", "expected a number, not 'x'"),
+        ("--input-tokens", "0", "must be greater than or equal to 1, not '0'"),
+        ("--input-tokens", "10000001", "must be less than or equal to 10,000,000, not '10000001'"),
+    ],
+)
+def test_numbers_that_are_none_are_refused_in_the_words_of_scenarios(
+    optimizer: Command, option: str, given: str, said: str
+) -> None:
+    """It said "unable to parse string as an integer"."""
+    result = optimizer(*SMALL, option, given)
+    assert result.code == 2
+    assert said in " ".join(result.err.replace("│", " ").split())
+
+
+def test_a_prediction_says_what_makes_it_wide(optimizer: Command) -> None:
+    """Two GPUs that exchange layers over PCIe may have a TTFT of 9 to 1,500 ms."""
+    two = ("--tensor-parallel", "2", "--precision", "fp8", *LOAD)
+    pcie, linked = (optimizer("predict", "--model", "llama-3.1-8b", "--gpu", gpu, *two) for gpu in ("L40S", "h100-sxm"))
+    assert "over PCIe, which is ten times as fast on some boards" in " ".join(pcie.out.split())
+    assert "PCIe" not in linked.out
+
+
 def test_a_prediction_reads_as_text_and_markdown(optimizer: Command) -> None:
     text = optimizer(*SMALL, *LOAD).out
     assert text.startswith("llama-3.1-8b fp8 on 1× h100-sxm, vllm; 1,024 tokens in, 256 out, 8 in flight\n")

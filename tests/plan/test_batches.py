@@ -1,6 +1,7 @@
 """A batch with a deadline is worked on in the hours that cost least, whole, and in no others."""
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import pytest
@@ -122,6 +123,21 @@ def test_other_hours_stand_where_that_is_simpler_for_little_more(few: Catalogs) 
     assert verify(done, few, read_back(simpler)).passed
     bare = asked.changed(with_policy(asked.scenario, simplicity_percent=0))
     assert solved_at_best_hours(bare).solution.cost_usd_per_month == pytest.approx(least)
+
+
+def test_another_choice_is_asked_in_one_way_and_its_hours_are_told(few: Catalogs) -> None:
+    """Beside a plan of one card it took more hours for fewer cards than `compare` did, and its factors did not multiply
+    to the difference."""
+    asked = batch(requests=600_000)
+    told = why_not(asked, few, Choice(gpu="l4"))
+    rows = {row.choice: row for row in compare(asked, few, by="gpu").choices}
+    assert told.monthly_cost_usd is not None
+    assert told.monthly_cost_usd == rows["l4"].monthly_cost_usd
+    ratio = float(told.monthly_cost_usd / (told.optimal_monthly_cost_usd or 0))
+    assert prod(each.cost_factor for each in told.factors if each.cost_factor) == pytest.approx(ratio, rel=1e-4)
+    price = next(each for each in told.factors if each.what == "price of a GPU-hour")
+    assert price.proposed == float(told.deployments[0].price_usd_per_hour)
+    assert told.notes == ["each plan works on chat in the hours in which that costs least"]
 
 
 def two_batches() -> Scenario:

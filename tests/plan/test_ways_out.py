@@ -245,8 +245,25 @@ def test_independent_conflicts_are_told_apart_and_loosened_together(reported: Ca
     report = reported("two at once")
     numbers = {item.requirement: item.conflict for item in report.explanation.conflict}
     assert sorted(numbers.values()) == [1, 2]
-    (way,) = report.explanation.relaxations
-    assert {change.field for change in way.changes} == set(numbers)
+    cheaper, strictest = report.explanation.relaxations
+    for way in (cheaper, strictest):
+        assert {change.field for change in way.changes} == set(numbers)
+    gpus, fewest = ({c.field: c.to for c in way.changes}["policy.max_gpus"] for way in (cheaper, strictest))
+    assert float(str(gpus)) > float(str(fewest))
+    assert cheaper.monthly_cost_usd < strictest.monthly_cost_usd
+
+
+def test_latencies_are_not_loosened_together_to_values_that_nobody_would_pay_for(few: Catalogs) -> None:
+    """The least that has a plan cost 870 million dollars a month of a budget of 5,000, and was the only way out."""
+    asked = BIG | {"slo": {"ttft_ms": {"p95": 20}, "tpot_ms": {"mean": 2}}}
+    named = {"name": "x", "workloads": [asked], "policy": {"max_monthly_usd": 500}}
+    report = optimize(Scenario.model_validate(named), few)
+    cheapest = report.explanation.relaxations[0]
+    assert {change.field for change in cheapest.changes} == {item.requirement for item in report.explanation.conflict}
+    plain = optimize(Scenario.model_validate(named | {"workloads": [BIG], "policy": {}}), few)
+    assert cheapest.monthly_cost_usd is not None
+    assert plain.cheapest_usd is not None
+    assert cheapest.monthly_cost_usd <= plain.cheapest_usd * Decimal("1.15")
 
 
 def test_the_nearest_candidates_say_what_limits_them(case: tuple[str, dict[str, Any], PlanReport]) -> None:

@@ -36,6 +36,15 @@ def scenario(folder: Path, name: str = "support", rate: float = 2, ttft: float =
     return load_scenario_file(path)
 
 
+def batch(folder: Path, requests: int) -> ScenarioFile:
+    """The same as so many requests every night, of which no latency is promised."""
+    asked = SCENARIO.format(name="batch", rate=1, ttft=1).replace("    slo:\n      ttft_ms: 1\n", "")
+    due = f"deadline: {{requests: {requests}, start: 22, by: 6}}"
+    path = folder / "batch.yaml"
+    path.write_text(asked.replace("requests_per_second: 1", due), encoding="utf-8")
+    return load_scenario_file(path)
+
+
 def world(catalogs: Catalogs, **prices: str) -> Catalogs:
     """The catalogs with a provider for each GPU named and no other; a price of the GPU per hour for each."""
     offers = tuple(offer(gpu, price) for gpu, price in sorted(prices.items()))

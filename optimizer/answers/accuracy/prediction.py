@@ -1,7 +1,9 @@
 """What one configuration delivers under one load, with intervals: a single row of the batch prediction."""
 
 from collections.abc import Iterator
+from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from optimizer.answers.accuracy.predicted import Interval, Prediction, Setting
@@ -10,10 +12,16 @@ from optimizer.base.errors import Finding, InputError, did_you_mean
 from optimizer.inputs.catalog.entries.engines import Engine
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.uncertainty.evidence import OWN_DEPLOYMENT, host_linked
 
 COMMAND_LINE = "predict"
 """How findings name their place."""
 
+
+BOARDS_DIFFER: Final = (
+    "these GPUs exchange every layer over PCIe, which is ten times as fast on some boards as on others: hence the "
+    "width of TTFT, until you measure your own (optimizer calibrate --own)"
+)
 
 COLUMNS = {
     "ttft": ("pred_ttft_ms_mean", "ms"),
@@ -103,7 +111,10 @@ def _engine(setting: Setting, catalogs: Catalogs) -> Engine | None:
 
 
 def _noted(setting: Setting, noted: str, catalogs: Catalogs) -> str:
-    """What was assumed, and that nobody here knows so new a release."""
+    """What was assumed, that nobody here knows so new a release, and what makes an interval wide."""
     engine = _engine(setting, catalogs)
     newer = "" if engine is None else newer_release(engine, setting.engine_version)
-    return "; ".join(filter(None, (noted, newer)))
+    gpu = next(name for name in catalogs.gpus if name.casefold() == setting.gpu.casefold())
+    over_pcie = host_linked(catalogs, [gpu], np.array([float(setting.tensor_parallel)])).any()
+    wide = BOARDS_DIFFER if over_pcie and OWN_DEPLOYMENT not in noted else ""
+    return "; ".join(filter(None, (noted, newer, wide)))

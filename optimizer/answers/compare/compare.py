@@ -24,7 +24,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.comparing import NONE_HOLDS
 from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.question.asking import as_decided
-from optimizer.plan.question.batches import solved_at_best_hours
+from optimizer.plan.question.batches import hours_in_words, solved_at_best_hours
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.narrowing import narrowed
 from optimizer.plan.readback.readback import read_back
@@ -146,7 +146,7 @@ def _comparison(
         outcome=answer.solution.outcome,
         enough=answer.enough,
         summary=_summary(scenario.name, by, ranked, answer.solution.outcome, but),
-        notes=[f"the first row is the plan{but}: others may cost less"] if but else [],
+        notes=[*([f"the first row is the plan{but}: others may cost less"] if but else ()), *hours_in_words(scenario)],
         catalog_as_of=catalogs.as_of,
         confidence=scenario.policy.confidence,
         requests_per_month=float(ruler.volume.requests),

@@ -12,7 +12,7 @@ from optimizer.base.figures import figure
 from optimizer.base.units import SECONDS_PER_MONTH
 from optimizer.inputs.scenario.loading import ScenarioFile
 from optimizer.plan.record.fields import significant
-from optimizer.plan.record.origin import PlanInputs, asked, fields_of
+from optimizer.plan.record.origin import PlanInputs, asked, fields_of, stated
 
 Key = tuple[str, ...]
 SHOWN_CHARACTERS = 60
@@ -89,7 +89,7 @@ def edits(before: PlanInputs | None, file: ScenarioFile) -> list[Edit]:
     """The fields that were changed, each with its line in today's file or that of the nearest field above it."""
     if before is None:
         return []
-    was, now = dict(fields_of(before.scenario)), dict(fields_of(asked(file.scenario)))
+    was, now = dict(fields_of(stated(before.scenario))), dict(fields_of(stated(asked(file.scenario))))
     return [
         Edit(field=field, before=_shown(was.get(field)), after=_shown(now.get(field)), line=line_of(file, field))
         for field in sorted(was.keys() | now.keys())

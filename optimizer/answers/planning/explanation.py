@@ -19,7 +19,7 @@ from optimizer.plan.explain.alternatives import (
 from optimizer.plan.explain.binding import deciding, requirements, with_deciding
 from optimizer.plan.explain.breakpoints import limit_breakpoints, price_breakpoints
 from optimizer.plan.explain.comparing import OF_FIRST_PAGE, SideQuestion, compared
-from optimizer.plan.explain.levers import levers
+from optimizer.plan.explain.levers import levers, that_matter
 from optimizer.plan.explain.losses import instance_lost
 from optimizer.plan.explain.marginal import marginal_values, worth_moving
 from optimizer.plan.explain.simplicity import rounded_up_percent
@@ -196,7 +196,7 @@ def with_variations(
     if beside.for_comparison().close_enough and not thorough:
         return explanation
     limits, few = explanation.requirements, narrowed(beside)
-    every = levers(beside.scenario, beside.options, bought.deployments)
+    every = that_matter(levers(beside.scenario, beside.options, bought.deployments), bought)
     moved = every if thorough else worth_moving(every, limits)
     values, steps_stopped = until_limit(marginal_values(few, bought, limits, moved))
     # what saves is told of the plans that are no more complicated, of which this one is the cheapest

@@ -105,7 +105,9 @@ def sweep_of(text: str, scenario: Scenario) -> Sweep:
     workload, _, field = name.rpartition(".")
     names = [item.name for item in scenario.workloads]
     if field not in SWEEPABLE:
-        raise _refused(f"'{field}' cannot be swept", did_you_mean(field, SWEEPABLE) or f"one of {', '.join(SWEEPABLE)}")
+        whole = f"{workload} is swept with all statistics that it limits" if workload in SWEEPABLE else ""
+        hint = whole or did_you_mean(field, SWEEPABLE) or f"one of {', '.join(SWEEPABLE)}"
+        raise _refused(f"'{name}' cannot be swept", hint)
     if workload and workload not in names:
         raise _refused(f"no workload is named '{workload}'", did_you_mean(workload, names) or ", ".join(names))
     if field == "requests_per_second" and not workload and len(names) > 1:

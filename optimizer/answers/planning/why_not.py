@@ -1,5 +1,6 @@
 """Why not another choice: what it would cost and why, or which requirements it fails, and the price that admits it."""
 
+import operator
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,7 +28,7 @@ from optimizer.plan.explain.pricing import SAME_COST
 from optimizer.plan.explain.ways_out import BROKEN, WayOut, alone, held_ways, relaxation, together, worth_telling
 from optimizer.plan.grounds.cost_factors import CostFactor, cost_factors
 from optimizer.plan.question.asking import as_decided
-from optimizer.plan.question.batches import solved_at_best_hours
+from optimizer.plan.question.batches import hours_in_words, solved_at_best_hours
 from optimizer.plan.question.forcing import MENDABLE, OF_CONFIGURATIONS, OF_OFFERS, Choice, forced, offers_of, unknown
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.readback.summary import summarized
@@ -74,6 +75,8 @@ class WhyNot(Strict):
     """Against the plan that is shown."""
     deployments: list[Deployment]
     factors: list[CostFactor]
+    notes: list[str] = Field(default_factory=list, exclude_if=operator.not_)
+    """What to know of the two plans."""
     shortfalls: list[Shortfall]
     admitted_monthly_cost_usd: Usd | None
     """What it would cost if the policies and quality floors that it fails were lifted."""
@@ -334,6 +337,7 @@ def _told(
         difference_usd=difference_of_cents(proposed.monthly_cost_usd, chosen.usd) if proposed and chosen else None,
         deployments=list(proposed.deployments) if proposed else [],
         factors=cost_factors(beside, proposed.deployments) if beside and proposed else [],
+        notes=hours_in_words(inquiry.scenario) if beside else [],
         shortfalls=list(failed),
         admitted_monthly_cost_usd=admitted.monthly_cost_usd if admitted else None,
         admitted_summary=summarized(admitted) if admitted else "",

@@ -231,12 +231,18 @@ def _finding(document: Document, detail: ErrorDetails, root: type[BaseModel]) ->
         case "too_long":
             problem = f"takes at most {_entries(detail['ctx']['max_length'])}, not {len(detail['input'])}"
         case kind:
-            message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-            message = PLAIN_WORDS.get(kind, message) if kind not in RANGES else _of_range(kind, detail["ctx"])
-            shown = "" if kind == "value_error" else f", not {_shown(detail.get('input'))}"
-            problem = message[0].lower() + message[1:] + shown
+            problem = value_in_words(detail)
             hint = _fields_wanted(detail.get("input"), _fields_at(location, root)) if kind in _WANTS_FIELDS else ""
     return Finding(document.file, document.line(location), document.path(location), problem, hint)
+
+
+def value_in_words(detail: ErrorDetails) -> str:
+    """What is wrong with one value, as people say it."""
+    kind = detail["type"]
+    message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    message = PLAIN_WORDS.get(kind, message) if kind not in RANGES else _of_range(kind, detail["ctx"])
+    shown = "" if kind == "value_error" else f", not {_shown(detail.get('input'))}"
+    return message[0].lower() + message[1:] + shown
 
 
 def _of_range(kind: str, limits: Mapping[str, float]) -> str:

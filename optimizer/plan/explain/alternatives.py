@@ -225,15 +225,18 @@ def rule_of_thumb(inquiry: Inquiry) -> Iterator[SideQuestion]:
     """The articles' decision rule as a baseline: what a plan under the same requirements costs when following it.
 
     Above 34B parameters a quantized model on H100 or A100; else an H100 where the first token is due within 100 ms;
-    else an A100 or L40S.
+    else an A100 or L40S. It says what to rent, so that nothing is paid by its use.
     """
+    machines = tuple(kind for kind in inquiry.scenario.policy.hosting if kind not in ("serverless", "per_second"))
+    if not machines:
+        return
     rules = [_rule(choice.model, choice) for choice in inquiry.options]
     keep = tuple(
         np.array([allowed(choice, c) for c in range(len(choice.configurations))], dtype=bool)
         for choice, (_, allowed) in zip(inquiry.options, rules, strict=True)
     )
-    words = "; ".join(dict.fromkeys(text for text, _ in rules))
-    yield SideQuestion("rule_of_thumb", f"rule of thumb: {words}", lambda: inquiry, keep)
+    words, rent = "; ".join(dict.fromkeys(text for text, _ in rules)), partial(inquiry.under_policy, hosting=machines)
+    yield SideQuestion("rule_of_thumb", f"rule of thumb: {words}", rent, keep)
 
 
 def _rule(model: Model, choice: WorkloadOptions) -> tuple[str, Callable[[WorkloadOptions, int], bool]]:

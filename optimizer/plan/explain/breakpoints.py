@@ -10,7 +10,7 @@ import numpy as np
 
 from optimizer.inputs.requirements.stated import shown
 from optimizer.plan.explain.comparing import Held
-from optimizer.plan.explain.levers import Direction, Lever
+from optimizer.plan.explain.levers import Direction, Lever, is_demand
 from optimizer.plan.explain.marginal import Varied, bought, no_dearer, varied, varied_cost_usd
 from optimizer.plan.explain.pricing import SAME_COST, crossing, within_budget_to
 from optimizer.plan.question.inquiry import Answer, Inquiry
@@ -47,6 +47,9 @@ def limit_breakpoints(
     """
     own = restricted(as_simple, [name for name, _ in bought(chosen)])
     for lever in moved:
+        if chosen.hosted and is_demand(lever.field):
+            # what is paid by the request costs something else at every demand
+            continue
         if "tighter" in lever.ends:
             yield _tighter(inquiry, own, chosen, lever, held)
         if "looser" in lever.ends:

@@ -10,7 +10,7 @@ from optimizer.inputs.requirements.registry import BY_NAME
 from optimizer.inputs.requirements.stated import StatedRequirement, askable, stated_requirements
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
-from optimizer.plan.record.fleet import Deployment
+from optimizer.plan.record.fleet import Deployment, PlannedFleet
 
 Direction = Literal["tighter", "looser"]
 
@@ -70,6 +70,13 @@ def levers(scenario: Scenario, options: Sequence[WorkloadOptions], chosen: Seque
     limits = [_moved(item.requirement, item.field, item.label, float(item.value), chosen) for item in numbers]
     limits += _of_quotas(scenario, chosen)
     return tuple(_askable(scenario, lever) for lever in (*own, *sorted(limits, key=_by_movement)))
+
+
+def that_matter(moved: Sequence[Lever], bought: PlannedFleet) -> tuple[Lever, ...]:
+    """Without those that say how replicas are kept, where the plan has none: what it buys does not depend on them."""
+    if bought.deployments or bought.containers:
+        return tuple(moved)
+    return tuple(lever for lever in moved if lever.requirement.of_workload or lever.requirement.over != "deployment")
 
 
 def _askable(scenario: Scenario, lever: Lever) -> Lever:

@@ -227,13 +227,14 @@ def _knee(looser: _Looser, removed: Outline) -> WayOut:
     return replace(_tightened(looser, removed, worth), strictest=False)
 
 
-def together(inquiry: Inquiry, conflict: Sequence[StatedRequirement]) -> list[WayOut]:
-    """All requirements of all conflicts loosened at once, then each tightened again as far as the others allow."""
+def together(inquiry: Inquiry, conflict: Sequence[StatedRequirement]) -> Iterator[WayOut]:
+    """All requirements of all conflicts loosened at once, then each tightened again as far as the others allow; and
+    as far as that costs little, where it saves."""
     loose = list(conflict)
     while (plan := plan_without(inquiry, loose)) is None:
         further = conflict_of(inquiry, loose)
         if not further:
-            return []
+            return
         loose += further
     needed = list(loose)
     for item in loose:
@@ -241,15 +242,26 @@ def together(inquiry: Inquiry, conflict: Sequence[StatedRequirement]) -> list[Wa
         without = plan_without(inquiry, fewer)
         if without is not None:
             needed, plan = fewer, without
+    tightest = _all_tightened(inquiry, needed, plan)
+    yield tightest
+    knee = _all_tightened(inquiry, needed, plan, plan.monthly_cost_usd * Decimal(KNEE))
+    if knee.plan.monthly_cost_usd <= Decimal(WORTH_OFFERING) * tightest.plan.monthly_cost_usd:
+        yield replace(knee, strictest=False)
+
+
+def _all_tightened(
+    inquiry: Inquiry, needed: Sequence[StatedRequirement], plan: Outline, most_usd: Decimal | None = None
+) -> WayOut:
+    """Requirements that are all loosened, each tightened in its turn as far as the others allow, and a cost a month."""
     values: dict[str, Value | bool | None] = {item.field: item.without for item in needed}
     for item in needed:
         others = inquiry.scenario
         for other in needed:
             if other is not item:
                 others = with_field(others, other.field, values[other.field])
-        way = _tightened(_Looser(inquiry, others, item), plan)
+        way = _tightened(_Looser(inquiry, others, item), plan, most_usd)
         values[item.field], plan = way.changes[0][1], way.plan
-    return [WayOut(tuple((item, values[item.field]) for item in needed), plan)]
+    return WayOut(tuple((item, values[item.field]) for item in needed), plan)
 
 
 def _tightened(looser: _Looser, removed: Outline, most_usd: Decimal | None = None) -> WayOut:

@@ -59,8 +59,9 @@ def _evidence(answer: Answer) -> str:
 
 
 def _not_avoided(answer: Answer) -> BoundOf:
-    """The plans that are chosen from while what the scenario avoids is not accepted."""
-    fields = answer.inquiry.avoided
+    """The plans that are chosen from while what the scenario avoids is not accepted: of hosted APIs alone that is
+    nothing, since both speak of machines."""
+    fields = () if answer.inquiry.scenario.policy.hosting == ("serverless",) else answer.inquiry.avoided
     return NOT_AVOIDED[SPEED in fields, any(field != SPEED for field in fields)]
 
 

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from optimizer.base.clock import Clock, Limit, LimitReached
 from optimizer.inputs.scenario.restating import worked_on_in
-from optimizer.inputs.scenario.scenario import Workload
+from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.simplifying import allowed_usd, in_place_of
+from optimizer.plan.question.simplifying import ANY_NUMBER, allowed_usd, in_place_of, no_more
 from optimizer.plan.question.solving import less_than, solved, solved_for_least_cost
 from optimizer.program.proof.state import EQUAL_COST
 
@@ -60,6 +60,12 @@ class _EveryNumber:
         """The first that costs least."""
         enough = min(each.usd for each in self.tried) * (1 + EQUAL_COST)
         return next(each for each in self.tried if each.usd <= enough)
+
+
+def hours_in_words(scenario: Scenario) -> list[str]:
+    """That each of several plans works on batches in hours of its own, where there is one."""
+    due = [each.name for each in scenario.workloads if each.deadline is not None]
+    return [f"each plan works on {' and '.join(due)} in the hours in which that costs least"] if due else []
 
 
 def at_best_hours(inquiry: Inquiry) -> Inquiry:
@@ -148,9 +154,14 @@ def _undercut_by(answer: Answer, least_usd: float, limit: Limit | None) -> Answe
 
 
 def _in_simpler_hours(answer: Answer, tried: Sequence[_Tried]) -> Answer:
-    """The plan in the hours whose own cheapest is the simplest, if it is simpler than that in the cheapest hours."""
-    cheapest = answer.cheapest or answer
+    """The plan in the hours whose own cheapest is the simplest, if it is simpler than that in the cheapest hours.
+
+    Beside another plan it does to have no more to operate than that one, but for instances (`simplified`).
+    """
+    cheapest, shown = answer.cheapest or answer, answer.inquiry.shown
     if answer.solution.outcome != "optimal" or answer.kept:
+        return answer
+    if shown is not None and no_more(answer.complexity, shown._replace(instances=ANY_NUMBER)):
         return answer
 
     def may_stand(found: Answer, usd: float) -> bool:

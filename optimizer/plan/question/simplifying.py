@@ -166,7 +166,7 @@ def _beside(
     stands = known_usd is not None and known_usd <= most_usd
     most_usd = known_usd if known_usd is not None and stands else most_usd
     for most in (shown._replace(instances=any_number), shown):
-        if not _no_more(found.complexity, most):
+        if not no_more(found.complexity, most):
             simpler, proven = holding(asked, keep, partial(search_no_more, most=most), most_usd)
             if simpler is None and proven and stands:
                 return replace(cheapest, solution=cheapest.solution.none_cheaper())
@@ -191,10 +191,10 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
 
 def _as_simple_as_can_be(answer: Answer) -> bool:
     """Whether no plan has fewer configurations, places or instances."""
-    return _no_more(answer.complexity, least_complexity(answer.formulation.problem))
+    return no_more(answer.complexity, least_complexity(answer.formulation.problem))
 
 
-def _no_more(own: Complexity, most: Complexity) -> bool:
+def no_more(own: Complexity, most: Complexity) -> bool:
     """Whether there is no more to operate, of anything."""
     return all(each <= allowed for each, allowed in zip(own, most, strict=True))
 

@@ -19,6 +19,9 @@ from optimizer.inputs.scenario.scenario import Scenario
 NO_MATTER: Final = frozenset({"description", "lifecycle", "risk"})
 """Fields of a scenario on which no plan depends."""
 
+CHOSEN: Final = frozenset({"requests_per_second", "demand", "stated_as"})
+"""Fields of a workload with a deadline that follow from the hours in which a plan works on it."""
+
 WORDS: Final = frozenset({"note", "source", "title", "licence"})
 """Columns that say where a row comes from, and that no plan depends on."""
 
@@ -62,6 +65,15 @@ def inputs_of(scenario: Scenario, catalogs: Catalogs) -> PlanInputs:
 def asked(scenario: Scenario) -> dict[str, JsonValue]:
     """A scenario as a plan records it: what a plan depends on, defaults left out."""
     return scenario.model_dump(mode="json", exclude_defaults=True, exclude=set(NO_MATTER))
+
+
+def stated(content: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """A recorded scenario without what its plan chose: at which rate a batch is worked on, which follows from hours."""
+    workloads = [
+        {name: value for name, value in each.items() if name not in CHOSEN} if "deadline" in each else each
+        for each in content.get("workloads", ())
+    ]
+    return {**content, "workloads": workloads}
 
 
 def fields_of(node: Any, path: str = "") -> Iterator[tuple[str, str]]:

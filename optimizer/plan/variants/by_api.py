@@ -22,7 +22,7 @@ def by_api(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[Alternative]:
     if not chosen.deployments:
         return
     unpromised = " or ".join(_unpromised(inquiry.scenario))
-    change = f"by APIs that promise no {unpromised}" if unpromised else "by hosted APIs"
+    change = f"by APIs that promise no {unpromised}" if unpromised else "by APIs alone"
     try:
         question = hosted(inquiry, SERVERLESS)
         stops = missing(question, SERVERLESS)

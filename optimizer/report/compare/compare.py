@@ -172,7 +172,7 @@ def _complying(answer: Comparison, most: int) -> Section:
         *answer.notes,
         f"{hidden:,} dearer {plural('one', hidden)} left out; --top {len(rows)} shows them" if hidden > 0 else "",
         *sorted({f"{row.choice}: {text}" for row in shown for text in row.discounts}),
-        f"of it for GPUs that nothing runs on: {idle}" if idle else "",
+        f"a part of the cost is of idle GPUs: {idle}" if idle else "",
     ]
     return Section("What complies", tuple(filter(None, lines)), table_of(shown, columns))
 

@@ -1,6 +1,6 @@
 """What every report is made of: titled sections of lines and a table."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 
@@ -15,6 +15,12 @@ class Table:
     def columns(self) -> list[tuple[str, bool]]:
         """Every heading, and whether what stands under it is right-aligned."""
         return [(heading.lstrip(">"), heading.startswith(">")) for heading in self.headings]
+
+    def without(self, headings: Container[str]) -> "Table":
+        """The same without some columns."""
+        kept = [number for number, heading in enumerate(self.headings) if heading not in headings]
+        rows = (tuple(row[number] for number in kept) for row in self.rows)
+        return Table(tuple(self.headings[number] for number in kept), tuple(rows))
 
 
 @dataclass(frozen=True)

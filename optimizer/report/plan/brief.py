@@ -1,7 +1,7 @@
 """The page for who decides: what was asked, what to buy, what else it could cost, what to settle before signing."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -11,7 +11,7 @@ from optimizer.plan.grounds.question import DEFAULT_BOUNDS, POLICY
 from optimizer.plan.grounds.quotes import price_doubts
 from optimizer.plan.grounds.warnings import not_measured
 from optimizer.plan.record.explanation import Alternative, Explanation, TrackRecord
-from optimizer.plan.record.report import PlanReport
+from optimizer.plan.record.report import BoundOf, PlanReport
 from optimizer.report.confirmed import confirmed_in_short, confirmed_line
 from optimizer.report.layout.amounts import change, money, percent, plural
 from optimizer.report.layout.elements import Section, Table
@@ -41,16 +41,28 @@ UNHEADED: Final = ("", "", ">", ">", "")
 MAX_WARNINGS: Final = 3
 """Of what to settle before signing; the gravest come first."""
 PROOF_WORDS: Final = {
-    "optimal": "proven optimal",
+    "optimal": "proven optimal{}",
     "feasible": "best found, not proven",
-    "infeasible": "proven infeasible",
+    "infeasible": "proven infeasible{}",
     "unproven": "no plan found in time, none excluded",
     "failed": "failed",
 }
-ENOUGH_WORDS: Final = "best found, and near enough for a plan this simple, proven"
+"""With room for what is proven of."""
+ENOUGH_WORDS: Final = "best found, proven near enough for a plan this simple"
+OF_MEASURED: Final[BoundOf] = "plans on machines of measured speed"
+OF_WHAT: Final[Mapping[BoundOf, str]] = {
+    "the scenario": "",
+    "the plans considered": " among the plans considered",
+    OF_MEASURED: " on machines of measured speed",
+    "plans without 4-bit weights of unknown quality": " without 4-bit weights of unknown quality",
+    "plans on machines of measured speed, without 4-bit weights of unknown quality": (
+        " on machines of measured speed, without 4-bit weights of unknown quality"
+    ),
+}
+"""How it is said what a bound holds of."""
 FEW: Final = 3
 """Names of a list that the policy is restated with."""
-SAID_ABOVE: Final = ("the scenario", "the plans considered", "plans on machines of measured speed")
+SAID_ABOVE: Final = frozenset({"the scenario", "the plans considered", OF_MEASURED})
 """What a bound holds of, where the first line says so."""
 REST: Final = "all of it: --verbose"
 PLAN_NOT_HELD: Final = "no plan known yet that holds in simulation"
@@ -205,11 +217,11 @@ def proof_section(report: PlanReport) -> Section:
     """How sure it is, in a line or two, and where the rest stands."""
     checks, missing = report.verification.checks, len(report.explanation.not_worked_out)
     passed = sum(check.passed for check in checks)
-    narrow = "" if report.bound_of in SAID_ABOVE else f" of {report.bound_of}"
-    open_to = report.relative_gap and report.bound_usd
-    floor = f", none costs less than {money(report.bound_usd)}" if open_to else ""
+    # beside hosted APIs the first line says nothing of machines
+    said = SAID_ABOVE - {OF_MEASURED} if report.hosted else SAID_ABOVE
+    floor = least_words(report, said)
     lines = (
-        f"{proven_of(report)}{proof_words(report)}{narrow}{floor}",
+        f"{proven_of(report)}{proof_words(report, said)}{f': {floor}' if floor else ''}",
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
         _record(report.explanation.track_record) if report.deployments else "",
@@ -219,10 +231,24 @@ def proof_section(report: PlanReport) -> Section:
     return Section("How sure", tuple(filter(None, lines)), run_in=True)
 
 
-def proof_words(report: PlanReport) -> str:
-    """What is proven, in a few words."""
+def proof_words(report: PlanReport, said: Container[str] = ()) -> str:
+    """What is proven, and of what where that was not said, in a few words."""
     enough = report.simplicity is not None and report.simplicity.enough
-    return ENOUGH_WORDS if enough else PROOF_WORDS[report.outcome]
+    words = ENOUGH_WORDS if enough else PROOF_WORDS[report.outcome]
+    return words.format(_of_what(report, said))
+
+
+def least_words(report: PlanReport, said: Container[str] = ()) -> str:
+    """What no plan undercuts, and which plans that is said of where that was not; empty where it is the plan's cost."""
+    if not report.relative_gap or not report.bound_usd:
+        return ""
+    of_what = _of_what(report, said)
+    return f"none{of_what}{',' if ',' in of_what else ''} costs less than {money(report.bound_usd)}"
+
+
+def _of_what(report: PlanReport, said: Container[str]) -> str:
+    of_what = "" if report.bound_of in said else OF_WHAT[report.bound_of]
+    return of_what.replace(" on ", " among hosted APIs and ") if report.hosted else of_what
 
 
 def proven_of(report: PlanReport) -> str:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from typing import Final
 
 from optimizer.base.figures import figure
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT
@@ -13,6 +14,9 @@ from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.layout.amounts import plural
 from optimizer.report.layout.elements import Section, Table
 from optimizer.report.plan.latency_columns import LatencyColumns, latency_columns
+
+OF_REPLICAS: Final = (">replicas", ">of max")
+"""Columns of which hosted APIs have nothing."""
 
 
 def deployments_in_short(report: PlanReport) -> Section:
@@ -32,7 +36,7 @@ def deployments_in_short(report: PlanReport) -> Section:
     quotes = quotes_worth_taking(report.deployments, report.explanation.alternatives)
     headings = ("what runs", "where", ">replicas", ">req/s", ">of max", *latencies, ">$/month")
     told = (basis, *_moved(report.migration), *price_doubts(report.deployments), *quotes)
-    return Section("Plan", told, Table(headings, rows))
+    return Section("Plan", told, Table(headings, rows).without(() if report.deployments else OF_REPLICAS))
 
 
 def _moved(changes: ReplicaChanges | None) -> Iterator[str]:

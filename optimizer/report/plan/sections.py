@@ -17,6 +17,7 @@ from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with
 from optimizer.report.plan.brief import (
     choices_in_short,
     choices_section,
+    least_words,
     proof_section,
     proof_words,
     proven_of,
@@ -29,7 +30,7 @@ from optimizer.report.plan.brief import (
 from optimizer.report.plan.costs import costs_section
 from optimizer.report.plan.latency_columns import latency_columns
 from optimizer.report.plan.placement import placement_section
-from optimizer.report.plan.running import by_request, deployments_in_short, precisions_of, what_runs
+from optimizer.report.plan.running import OF_REPLICAS, by_request, deployments_in_short, precisions_of, what_runs
 from optimizer.report.plan.schedule import schedule_in_short, schedule_section
 
 MAX_REJECTIONS: Final = 6
@@ -164,12 +165,10 @@ def _ways_out(report: PlanReport) -> Iterator[Section]:
     conflicts = sorted({item.conflict for item in explained.conflict})
     for conflict in conflicts:
         which = f"Conflict {conflict} of {len(conflicts)}: what" if len(conflicts) > 1 else "What"
-        lines = (
-            item.text if item.line is None else f"line {item.line}: {item.text}"
-            for item in explained.conflict
-            if item.conflict == conflict
-        )
-        yield Section(f"{which} cannot hold together, even if nothing else were asked", tuple(lines))
+        items = [item for item in explained.conflict if item.conflict == conflict]
+        lines = (item.text if item.line is None else f"line {item.line}: {item.text}" for item in items)
+        cannot = "cannot hold together" if len(items) > 1 else "cannot be met"
+        yield Section(f"{which} {cannot}, even if nothing else were asked", tuple(lines))
     yield Section("What lets nothing in, and what is left out", tuple(explained.warnings))
     ways = tuple(way.text for way in explained.relaxations)
     yield Section("Ways out, re-solved", (*ways, *explained.broken_ways))
@@ -205,10 +204,12 @@ def deployments_section(
     rows += [by_request(item, len(latencies)) for item in hosted]
     bounds = f"Latencies are the {percent(confidence)} bounds that the plan is held to."
     days = PriceDays.of(deployments, hosted)
-    notes = (bounds if confidence > CENTRAL_CONFIDENCE else "", f"Prices are of {days.words}." if days else "")
+    prices = f"Prices are of {days.words}." if days else ""
+    notes = (bounds if confidence > CENTRAL_CONFIDENCE and deployments else "", prices)
     doubts = (*price_doubts(deployments), *quotes_worth_taking(deployments, others))
     lines = (*doubts, " ".join(filter(None, notes)))
-    return Section("Plan", lines, Table(tuple(columns), tuple(rows)))
+    table = Table(tuple(columns), tuple(rows))
+    return Section("Plan", lines, table.without(() if deployments else OF_REPLICAS))
 
 
 def _details(d: Deployment, columns: int) -> Iterator[tuple[str, ...]]:
@@ -237,15 +238,20 @@ def _alternatives(title: str, items: Sequence[Alternative]) -> Section:
 def _steps(items: Sequence[MarginalValue]) -> Section:
     same: dict[str, list[MarginalValue]] = {}
     for item in items:
-        if item.same_plan:
+        if _same(item):
             same.setdefault(item.what, []).append(item)
     kept = "; ".join(
         f"{what} {' or '.join(number(item.to) for item in steps)}{unit_of(steps[0].unit)}"
         for what, steps in same.items()
     )
-    steps = table_of((item for item in items if not item.same_plan), STEPS)
+    steps = table_of((item for item in items if not _same(item)), STEPS)
     lines = (f"the same plan at: {kept}" if kept else "", NOT_SIMULATED if steps.rows else "")
     return Section("What one step would cost", tuple(filter(None, lines)), steps)
+
+
+def _same(item: MarginalValue) -> bool:
+    """Whether nothing changes, the bill of what is paid by its use included."""
+    return item.same_plan and not item.change_usd
 
 
 def _holds(item: Breakpoint) -> bool:
@@ -275,10 +281,9 @@ def _basis(report: PlanReport, verbose: bool) -> Section:
 def _proof(report: PlanReport) -> str:
     """Whether the plan is the cheapest, and what that was proven of."""
     solver = report.solver
-    narrow = f" of {report.bound_of}" if report.bound_of != "the scenario" else ""
-    proof = f"{proven_of(report)}{proof_words(report)}{narrow}: {solver.reason}"
-    if report.bound_usd is not None and report.relative_gap:
-        proof += f"; none costs less than {money(report.bound_usd)}"
+    proof = f"{proven_of(report)}{proof_words(report)}: {solver.reason}"
+    if least := least_words(report):
+        proof += f"; {least}"
     if solver.mixes_settled:
         proof += f"; between {solver.mixes_between} predicted mixes of classes, probes leave no cheaper plan possible"
     if solver.rounds > 1:

@@ -19,7 +19,7 @@ def _sections(answer: WhyNot) -> Iterator[Section]:
     yield Section("What it fails", tuple(item.text for item in answer.shortfalls))
     if answer.deployments:
         yield deployments_section(answer.deployments, answer.confidence)
-    yield Section("What makes the difference", table=_factors(answer))
+    yield Section("What makes the difference", tuple(answer.notes), _factors(answer))
     ways, prices = (way.text for way in answer.relaxations), (entry.text for entry in answer.entries)
     of_ways, of_prices = ((), answer.broken_ways) if answer.deployments else (answer.broken_ways, ())
     yield Section("What would make it possible", (*_admitted(answer), *ways, *of_ways))

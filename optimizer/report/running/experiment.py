@@ -10,7 +10,7 @@ from optimizer.report.layout.amounts import money, plural
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 
 HEADINGS: Final = ("", "what to run", ">price", ">saves a month", ">changes", ">too small", "the plan would become")
-MOST_SHOWN: Final = 10
+MOST_SHOWN: Final = 6
 MOST_OVER_BUDGET: Final = 3
 NOT_WORKED_OUT: Final = "not worked out"
 
@@ -27,7 +27,7 @@ def experiment_answer(found: ExperimentReport, asked: str, own: str = "") -> Wri
         return WrittenAnswer((), _without_a_plan(found), f"Experiment: {found.scenario}")
     best = next((run for run in found.runs if run.net_usd > 0), None)
     first = best or _for_being_sure(found)
-    rows = tuple(_row(str(rank), run, found) for rank, run in enumerate(found.runs[:MOST_SHOWN], start=1))
+    rows = tuple(_row(str(rank), run, found) for rank, run in _worth_a_row(found))
     sections = (
         Section("What to run", table=Table(HEADINGS, rows)),
         Section("How to run it", tuple(_how(first, asked, own)) if first else ()),
@@ -73,6 +73,14 @@ def _for_being_sure(found: ExperimentReport) -> ExperimentRun | None:
 
 def _expected(run: ExperimentRun) -> str:
     return f"expected to save {_least(run)}{money(run.expected_saving_usd_per_month)} a month"
+
+
+def _worth_a_row(found: ExperimentReport) -> list[tuple[int, ExperimentRun]]:
+    """The first runs by rank, of those on one GPU that may bring the same plan only the one that saves most."""
+    best: dict[tuple[str, str, str, bool], tuple[int, ExperimentRun]] = {}
+    for rank, run in enumerate(found.runs, start=1):
+        best.setdefault((run.workload, run.gpu, _becomes(run), run.in_plan), (rank, run))
+    return list(best.values())[:MOST_SHOWN]
 
 
 def _row(rank: str, run: ExperimentRun, found: ExperimentReport) -> tuple[str, ...]:
@@ -155,9 +163,9 @@ def _counted(found: ExperimentReport) -> Iterator[str]:
         nothing = f"would save nothing, within {exactly(share)} %" if share else "would save nothing"
         at_most = f"would save {money(rest)} a month at most" if rest else nothing
         yield f"all else that could be measured, all of it at its best, {at_most}"
-    hidden = len(found.runs) - MOST_SHOWN
+    hidden = len(found.runs) - len(_worth_a_row(found))
     if hidden > 0:
-        yield f"{hidden} more runs within the budget: --format json"
+        yield f"{hidden} more {plural('run', hidden)} within the budget, on these GPUs or for less: --format json"
     yield from found.not_worked_out
 
 

@@ -21,7 +21,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.apis import apis
 from optimizer.plan.record.fields import cents
-from optimizer.plan.record.origin import PER_TOKEN, PlanInputs, inputs_of
+from optimizer.plan.record.origin import PER_TOKEN, PlanInputs, content_sha256, inputs_of, stated
 
 PlannedUsd = Callable[[Scenario, Catalogs], Decimal | None]
 """The proven cheapest month of a scenario on catalogs; None where there is none."""
@@ -126,7 +126,10 @@ def changed_inputs(baseline: Baseline, scenario: Scenario, catalogs: Catalogs) -
     made, today = baseline.plan.inputs, inputs_of(scenario, catalogs)
     if made is None:
         return None
-    return [name for name in CAUSES if getattr(made, RECORDED[name]) != getattr(today, RECORDED[name])]
+    before, now = (
+        each.model_copy(update={"scenario_sha256": content_sha256(stated(each.scenario))}) for each in (made, today)
+    )
+    return [name for name in CAUSES if getattr(before, RECORDED[name]) != getattr(now, RECORDED[name])]
 
 
 def shares(case: CostChange) -> Shares:
