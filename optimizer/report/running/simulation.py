@@ -270,8 +270,8 @@ def _time(from_s: float, to_s: float, days: int | None) -> str:
     start, end = from_s / SECONDS_PER_MINUTE, to_s / SECONDS_PER_MINUTE
     if days is None:
         return f"{start:,.1f}–{end:,.1f}"
-    day, minute = divmod(int(start), MINUTES_PER_DAY)
-    return f"{DAYS[day % len(DAYS)]} {_clock(minute)}–{_clock(math.ceil(end) - day * MINUTES_PER_DAY)}"
+    day, minute = divmod(round(start), MINUTES_PER_DAY)
+    return f"{DAYS[day % len(DAYS)]} {_clock(minute)}–{_clock(round(end) - day * MINUTES_PER_DAY)}"
 
 
 def _clock(minute: int) -> str:
