@@ -128,6 +128,8 @@ policy: {{gpus: {{allow: [l40s]}}, precisions: [fp8], elastic: {{start_up_minute
     for form, titled in (("text", "what arrived\n"), ("markdown", "## Replicas that"), ("html", "<h2>Replicas that")):
         said = optimizer(*scaled, "--format", form)
         assert titled in said.out
+        assert "Mon 8:00–9:00" in said.out, "where it counted minutes from Monday on"
+        assert "after the first hour, in which replicas fill" in " ".join(said.out.split())
         assert f"{told['cost_usd']} in 1 day" in said.out
     refused = optimizer("simulate", plan, "--autoscale", "0.05")
     assert (refused.code, "--arrivals week" in refused.err) == (2, True)

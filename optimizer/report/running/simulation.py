@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final
 
-from optimizer.base.units import HOURS_PER_DAY, MS_PER_S, SECONDS_PER_MINUTE
+from optimizer.base.units import HOURS_PER_DAY, MINUTES_PER_HOUR, MS_PER_S, SECONDS_PER_MINUTE
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.record.simulation import (
     MeasuredLimit,
@@ -16,6 +16,7 @@ from optimizer.plan.record.simulation import (
     Simulation,
 )
 from optimizer.plan.simulate.judging import MEAN
+from optimizer.plan.simulate.simulated import WARM_UP
 from optimizer.report.confirmed import METRICS
 from optimizer.report.layout.amounts import DAYS
 from optimizer.report.layout.bars import bar
@@ -27,6 +28,7 @@ MOST_SPELLS: Final = 10
 LONG_MS: Final = 10_000.0
 """From which on a time is told in seconds."""
 THOUSAND: Final = 1000
+MINUTES_PER_DAY: Final = HOURS_PER_DAY * MINUTES_PER_HOUR
 PHASES: Final[Mapping[Phase, str]] = {"before": "before it", "lost": "while it lasts", "after": "since"}
 VERDICTS = {True: "keeps its promises", False: "breaks a promise", None: "is not decided by so few requests"}
 
@@ -67,8 +69,9 @@ def _sections(found: Simulation) -> Iterator[Section]:
     yield Section("What requests meet", tuple(_of_means(found)), table=classes)
     yield _autoscaling(found)
     yield _prefix_caches(found)
-    of_parts = ("workload", ">minutes", ">requests", ">within all limits", ">TTFT p95", "within all limits")
-    yield Section("Over time", table=Table(of_parts, tuple(_part(each) for each in found.over_time)))
+    time = _heading(found)
+    of_parts = ("workload", time, ">requests", ">within all limits", ">TTFT p95", "")
+    yield Section("Over time", table=Table(of_parts, tuple(_part(each, found.days) for each in found.over_time)))
     yield Section("Replicas", table=_replicas(found))
     of_costs = ("workload", ">$/1,000 requests", ">$/1,000 within all limits")
     yield Section("What a request costs", table=Table(of_costs, tuple(_cost(each) for each in found.costs)))
@@ -144,12 +147,13 @@ def _prefix_caches(found: Simulation) -> Section:
 
 def _loss(found: Simulation) -> Section:
     """What was lost, and what it did."""
-    headings = ("workload", "requests that came", ">minutes", ">requests", ">within all limits", ">TTFT p95")
+    time = _heading(found)
+    headings = ("workload", "requests that came", time, ">requests", ">within all limits", ">TTFT p95")
     rows = tuple(
         (
             each.workload,
             PHASES[each.phase],
-            *_minutes_and_requests(each),
+            *_time_and_requests(each, found.days),
             f"{each.share_within_limits:.1%}",
             _late(each),
         )
@@ -168,13 +172,14 @@ def _what_broke(found: Simulation) -> Section:
     }
     mine = [s for s in found.broken_spells if (s.workload, s.request_class, s.metric, s.statistic) in not_kept]
     longest = sorted(mine, key=lambda spell: spell.from_s - spell.to_s)[:MOST_SPELLS]
-    headings = ("request class", "promise", ">limit", ">minutes", ">requests", ">outside the limit", ">worst")
+    time = _heading(found)
+    headings = ("request class", "promise", ">limit", time, ">requests", ">outside the limit", ">worst")
     rows = tuple(
         (
             f"{each.workload} {each.request_class}",
             f"{METRICS[each.metric]} {each.statistic}",
             duration(each.limit_ms),
-            _minutes(each.from_s, each.to_s),
+            _time(each.from_s, each.to_s, found.days),
             f"{each.requests:,}",
             f"{round(each.requests * (1 - each.share_within_limit)):,}",
             duration(each.worst_ms),
@@ -241,23 +246,38 @@ def _share(item: SimulatedClass) -> tuple[str, ...]:
     )
 
 
-def _part(part: SimulatedPart) -> tuple[str, ...]:
+def _part(part: SimulatedPart, days: int | None) -> tuple[str, ...]:
     """A line of the picture over time."""
     share = Decimal(repr(part.share_within_limits))
     shown = bar(share, Decimal(1)) if share else ""
-    return (part.workload, *_minutes_and_requests(part), _within(part), _late(part), shown)
+    return (part.workload, *_time_and_requests(part, days), _within(part), _late(part), shown)
 
 
-def _minutes_and_requests(part: SimulatedPart) -> tuple[str, str]:
-    return _minutes(part.from_s, part.to_s), f"{part.requests:,}"
+def _heading(found: Simulation) -> str:
+    return ">minutes" if found.days is None else ">when"
+
+
+def _time_and_requests(part: SimulatedPart, days: int | None) -> tuple[str, str]:
+    return _time(part.from_s, part.to_s, days), f"{part.requests:,}"
 
 
 def _within(part: SimulatedPart) -> str:
     return f"{part.share_within_limits:.1%}"
 
 
-def _minutes(from_s: float, to_s: float) -> str:
-    return f"{from_s / SECONDS_PER_MINUTE:,.1f}–{to_s / SECONDS_PER_MINUTE:,.1f}"
+def _time(from_s: float, to_s: float, days: int | None) -> str:
+    """Minutes since the beginning; of days of a week the day and its time."""
+    start, end = from_s / SECONDS_PER_MINUTE, to_s / SECONDS_PER_MINUTE
+    if days is None:
+        return f"{start:,.1f}–{end:,.1f}"
+    day, minute = divmod(round(start), MINUTES_PER_DAY)
+    return f"{DAYS[day % len(DAYS)]} {_clock(minute)}–{_clock(round(end) - day * MINUTES_PER_DAY)}"
+
+
+def _clock(minute: int) -> str:
+    """A time of a day, which may be the next one's."""
+    hour, rest = divmod(minute, MINUTES_PER_HOUR)
+    return f"{hour % HOURS_PER_DAY}:{rest:02}"
 
 
 def _late(part: SimulatedPart) -> str:
@@ -282,6 +302,13 @@ def _cost(cost: SimulatedCost) -> tuple[str, ...]:
     )
 
 
+def _filling(found: Simulation) -> Iterator[str]:
+    """How long what comes is simulated and counts in no promise."""
+    if not found.lost:
+        first = f"{WARM_UP:.0%} of the time" if found.days is None else "hour"
+        yield f"promises are judged by what comes after the first {first}, in which replicas fill"
+
+
 def _how(found: Simulation) -> tuple[str, ...]:
     steps = (
         "step times as predicted"
@@ -298,6 +325,7 @@ def _how(found: Simulation) -> tuple[str, ...]:
         "requests go to deployments in the plan's shares"
         if found.autoscaling is None
         else "requests go to deployments by what the replicas that are there sustain",
+        *_filling(found),
         *(_of_days(found)),
         *_blocks(found),
         *(f"not simulated: {item}" for item in found.not_simulated),
