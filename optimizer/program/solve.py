@@ -198,6 +198,8 @@ def solve_simpler(
     own = clock or Clock()
     state = SearchState(own, node_limit=node_limit, cutoff_usd_per_hour=cutoff, at_any_rate=False, proof=False)
     check(problem)
+    if _unserved(problem):
+        return None, True
     order = sorted_problem(problem)
     try:
         found = search(order.problem, state)

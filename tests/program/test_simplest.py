@@ -18,7 +18,14 @@ from optimizer.program import search, simplest
 from optimizer.program.problem.data import Ceiling, HostedApis, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.proof import steps
-from optimizer.program.simplest import Complexity, complexity, least_complexity, search_no_more, search_simplest
+from optimizer.program.simplest import (
+    Complexity,
+    complexity,
+    least_complexity,
+    search_near,
+    search_no_more,
+    search_simplest,
+)
 from optimizer.program.solve import Solution, solve, solve_plainly, solve_simpler
 
 MOST = 9
@@ -137,6 +144,13 @@ def test_a_tie_never_goes_to_the_more_complicated_plan() -> None:
 def test_nothing_simpler_is_said_as_such() -> None:
     problem = one_class([9.8, 0.3, 5.5], [3.92, 0.08, 2.0])
     assert simpler(problem, Complexity(2, 4, 2), 10.1 * 1.05 * HOURS_PER_MONTH) == (None, True)
+
+
+def test_what_serves_a_class_nowhere_has_no_plan() -> None:
+    traffic = steady_traffic(("w/0", "w/1"), np.array([4.0, 1.0]))
+    problem = Problem(traffic, plain_candidates([0], [[3.6, 0.0]]), plain_offers([9.0]), Limits(1.0))
+    for look in (search_near, partial(search_no_more, most=Complexity(2, 4, 2))):
+        assert solve_simpler(problem, look, 10.0 * HOURS_PER_MONTH) == (None, True)
 
 
 def test_without_time_nothing_is_claimed() -> None:
