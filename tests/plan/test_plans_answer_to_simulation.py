@@ -46,8 +46,8 @@ CHAT: dict[str, Any] = {
 }  # fmt: skip
 
 
-TIGHT = {"ttft_ms": 400, "tpot_ms": 34}
-"""Limits at which a formula passes replicas that break them when requests arrive one by one."""
+BURSTY: dict[str, Any] = {"slo": {"ttft_ms": 200, "tpot_ms": 60}, "arrivals": {"cv2": 6}}
+"""Limits at which a formula passes replicas that break them when requests arrive in bursts."""
 
 LIKE_THE_PLAN: dict[str, Any] = {"confidence": 0.9, "requests": 5_000, "seeds": 1}
 
@@ -66,7 +66,7 @@ def by_formulas(scenario: Scenario, catalogs: Catalogs) -> PlannedFleet:
 
 @pytest.fixture(scope="module")
 def broken_once(catalogs: Catalogs) -> tuple[Scenario, PlanReport]:
-    scenario = question("l40s", 11.8, slo=TIGHT)
+    scenario = question("l40s", 4.0, **BURSTY)
     return scenario, optimize(scenario, catalogs)
 
 
@@ -128,10 +128,10 @@ def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
 
 def test_a_week_whose_search_was_cut_short_is_gone_on_with_once_its_plan_holds(catalogs: Catalogs) -> None:
     """A quick plan at lowered rates, then all that the first search left open: the end is that of a search in time."""
-    plain = question("l40s", 11.8, slo=TIGHT).model_dump(mode="json", exclude_defaults=True)
+    plain = question("l40s", 4.0, **BURSTY).model_dump(mode="json", exclude_defaults=True)
     hourly = [0.5] * 8 + [0.6] * 8 + [1.0] * 8
     plain["workloads"][0].pop("requests_per_second")
-    plain["workloads"][0]["demand"] = {"hourly": hourly, "peak_requests_per_second": 11.8}
+    plain["workloads"][0]["demand"] = {"hourly": hourly, "peak_requests_per_second": 4.0}
     plain["policy"]["elastic"] = {"max_periods": 2}
     asked = Inquiry.of(Scenario.model_validate(plain), catalogs)
     first = answered(asked)
@@ -234,7 +234,7 @@ def test_a_mix_that_breaks_a_promise_lowers_mixes_like_it(catalogs: Catalogs) ->
 
 def test_where_a_replica_may_be_lost_the_others_hold_all_that_is_counted_on(catalogs: Catalogs) -> None:
     """After a loss they are sent more than `max_utilization` of it."""
-    scenario = question("l40s", 11.8, slo=TIGHT)
+    scenario = question("l40s", 4.0, **BURSTY)
     spare = scenario.model_copy(update={"policy": scenario.policy.model_copy(update={"spare_replicas": 1})})
     fleet = by_formulas(scenario, catalogs)
     found = confirmed(scenario, catalogs, fleet)
@@ -544,7 +544,7 @@ def test_the_share_that_a_replica_holds_is_the_largest_on_a_grid(most: int, monk
 
 
 def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:
-    scenario = question("l40s", 11.8, slo=TIGHT)
+    scenario = question("l40s", 4.0, **BURSTY)
     fleet = by_formulas(scenario, catalogs)
     with pytest.raises(LimitReached, match="time limit"):
         held_rates(scenario, catalogs, fleet, confirmed(scenario, catalogs, fleet), (), Clock(0.0))
