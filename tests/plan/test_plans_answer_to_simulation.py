@@ -128,10 +128,10 @@ def test_a_plan_that_breaks_a_promise_is_made_again_and_then_holds(
 
 def test_a_week_whose_search_was_cut_short_is_gone_on_with_once_its_plan_holds(catalogs: Catalogs) -> None:
     """A quick plan at lowered rates, then all that the first search left open: the end is that of a search in time."""
-    plain = question("l40s", 4.0, **BURSTY).model_dump(mode="json", exclude_defaults=True)
+    plain = question("l40s", 8.0, **BURSTY).model_dump(mode="json", exclude_defaults=True)
     hourly = [0.5] * 8 + [0.6] * 8 + [1.0] * 8
     plain["workloads"][0].pop("requests_per_second")
-    plain["workloads"][0]["demand"] = {"hourly": hourly, "peak_requests_per_second": 4.0}
+    plain["workloads"][0]["demand"] = {"hourly": hourly, "peak_requests_per_second": 8.0}
     plain["policy"]["elastic"] = {"max_periods": 2}
     asked = Inquiry.of(Scenario.model_validate(plain), catalogs)
     first = answered(asked)
