@@ -18,7 +18,7 @@ from optimizer.answers.planning.optimize import verified
 from optimizer.answers.verify import agree
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
-from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.inputs.scenario.tables import requests_of_trace
 from optimizer.performance.candidates.counted import REACH
 from optimizer.performance.candidates.lowering import Kin, LoweredRate, SimulatedMix, kin_of, others_lowered
@@ -315,10 +315,12 @@ def test_once_two_unlike_configurations_held_less_so_do_the_others() -> None:
 
 
 def without_a_reserve(name: str, requests_per_second: float, catalogs: Catalogs) -> tried.SimulatedPlan:
-    """A shipped scenario whose replicas may be sent all that formulas let them, made again until its plan holds."""
+    """A shipped scenario, its requests in bursts and its replicas sent all that formulas let them, made again until its
+    plan holds."""
     shipped = load_scenario(name)
     (workload,) = shipped.workloads
-    asked_for = workload.model_copy(update={"requests_per_second": requests_per_second})
+    said = workload.model_dump(exclude_defaults=True) | {"arrivals": {"cv2": 2}}
+    asked_for = Workload.model_validate(said | {"requests_per_second": requests_per_second})
     policy = shipped.policy.model_copy(update={"max_utilization": 1.0})
     asked = Inquiry.of(shipped.model_copy(update={"policy": policy, "workloads": (asked_for,)}), catalogs)
     return tried.tried(asked, answered(asked), Clock())
@@ -326,28 +328,28 @@ def without_a_reserve(name: str, requests_per_second: float, catalogs: Catalogs)
 
 def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
     """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
-    found = without_a_reserve("chat-70b", 4.2, catalogs)
+    found = without_a_reserve("chat-70b", 6.0, catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     lowered = [{each.gpu for each in item.lowered} for item in found.simulation.rounds]
-    assert lowered == [{"b200"}, {"gh200-96"}]
+    assert lowered == [{"b200"}, {"h200-sxm"}]
     assert [item.others_counted_share for item in found.simulation.rounds] == [{}, {}]
     (d,) = found.bought.deployments
-    assert (d.gpu, d.replicas) == ("h200-sxm", 3)
-    assert found.bought.monthly_cost_usd == Decimal("5037.00")
+    assert (d.gpu, d.replicas) == ("gh200-96", 5)
+    assert found.bought.monthly_cost_usd == Decimal("7263.50")
 
 
 def test_in_the_last_rounds_all_others_are_counted_on_for_less(
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(until_it_holds, "ROUNDS_ALONE", 1)
-    found = without_a_reserve("chat-70b", 4.2, catalogs)
+    found = without_a_reserve("chat-70b", 6.0, catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     first, second = found.simulation.rounds
     most = max(each.counted_share for each in (*first.lowered, *second.lowered))
     assert (first.others_counted_share, second.others_counted_share) == ({}, {"assistant": most})
-    assert found.bought.monthly_cost_usd == Decimal("5037.00")
+    assert found.bought.monthly_cost_usd == Decimal("7263.50")
 
 
 def test_nothing_changes_where_the_first_plan_holds(catalogs: Catalogs) -> None:
