@@ -127,10 +127,10 @@ def test_every_row_is_the_optimum_under_its_choice(two_clouds: Scenario, few: Ca
 
 
 def test_every_row_holds_when_requests_arrive_one_by_one(catalogs: Catalogs) -> None:
-    """By formulas seven L4 would do, which the plan on L4 alone finds to break their promise."""
+    """By formulas nine L4 would do, which the plan on L4 alone finds to break their promise."""
     workload = {
-        **{"name": "chat", "model": "llama-3.1-8b", "requests_per_second": 12, "input_tokens": 800},
-        **{"output_tokens": 200, "slo": {"ttft_ms": 900, "tpot_ms": 60}},
+        **{"name": "chat", "model": "llama-3.1-8b", "requests_per_second": 6, "input_tokens": 800},
+        **{"output_tokens": 200, "slo": {"ttft_ms": 350, "tpot_ms": 60}},
     }
     policy = {"gpus": {"allow": ["l4", "l40s"]}, "engines": ["vllm"]}
     both = Scenario.model_validate({"name": "cards", "workloads": [workload], "policy": policy})

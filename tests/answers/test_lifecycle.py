@@ -186,7 +186,7 @@ def test_a_profile_grows_hour_by_hour() -> None:
 def test_each_fleet_is_moved_to_from_the_one_before_it_and_that_is_paid_once(acme: Catalogs) -> None:
     """Every month was held against what runs today: a replica of month 2 was paid for again in month 3, and so on."""
     moving = {"providers": {"allow": ["acme"]}, "migration": {"in_force": [], "usd_per_change": 100}}
-    life = {"months": 6, "growth_percent_per_month": 40, "replan_every_months": 2}
+    life = {"months": 6, "growth_percent_per_month": 45, "replan_every_months": 2}
     found = lifecycle(living(load_scenario("chat-70b"), moving, **life), acme).by_month
     gpus = [month.gpus or 0 for month in found]
     assert gpus[0] == gpus[1] < gpus[2] == gpus[3] < gpus[4] == gpus[5]

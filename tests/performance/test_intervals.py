@@ -250,5 +250,9 @@ def test_the_room_that_decisions_are_judged_with_is_that_of_plans(catalogs: Cata
     found = predict_batch(pd.DataFrame([row]).astype(str), catalogs, look_up=False, foreign=False).iloc[0]
     calibration, planned = Calibration.of(catalogs.calibration), margins(catalogs, [KNOWN], PLANNING_CONFIDENCE)
     for metric, factor in (("tpot", planned.tpot), ("ttft", planned.ttft)):
-        width = {name: calibration.lookup(HALF_WIDTH, f"{metric}@request_rate{name}") for name in ("", "@vllm")}
+        # of TPOT there is none by the clock, where its errors are of steps: that of all loads
+        of_load = (f"{metric}@request_rate", metric)
+        width = {
+            name: calibration.lookup(HALF_WIDTH, f"{metric}@request_rate{name}", *of_load) for name in ("", "@vllm")
+        }
         assert found[f"pred_{metric}_room"] == pytest.approx(np.log(factor[0]) * width["@vllm"] / width[""])
