@@ -20,10 +20,10 @@ from optimizer.plan.record.fleet import PlannedFleet
 
 
 def chat_on(gpu: str, requests_per_second: float = 60) -> Scenario:
-    """A question at limits that a formula passes and simulated requests break on an L40S."""
+    """A question in bursts at limits that a formula passes and simulated requests break on an L40S."""
     workload = {
         **{"name": "chat", "model": "llama-3.1-8b", "requests_per_second": requests_per_second, "input_tokens": 1024},
-        **{"output_tokens": 256, "slo": {"ttft_ms": 400, "tpot_ms": 34}},
+        **{"output_tokens": 256, "arrivals": {"cv2": 6}, "slo": {"ttft_ms": 220, "tpot_ms": 34}},
     }
     policy = {"gpus": {"allow": [gpu]}, "precisions": ["fp8", "bf16"], "engines": ["vllm"]}
     return Scenario.model_validate({"name": "beside", "workloads": [workload], "policy": policy})

@@ -46,9 +46,9 @@ PLAIN = {
 }  # fmt: skip
 
 
-def asked(requests_per_second: float, tpot_ms: float = 23, **policy: Any) -> Scenario:
+def asked(requests_per_second: float, tpot_ms: float = 23, ttft_ms: float = 3000, **policy: Any) -> Scenario:
     """What limits cards is how fast a token is to come: what a run at a rate tells of."""
-    workload = CHAT | {"requests_per_second": requests_per_second, "slo": {"ttft_ms": 3000, "tpot_ms": tpot_ms}}
+    workload = CHAT | {"requests_per_second": requests_per_second, "slo": {"ttft_ms": ttft_ms, "tpot_ms": tpot_ms}}
     return Scenario.model_validate({"name": "worth", "workloads": [workload], "policy": PLAIN | policy})
 
 
@@ -60,8 +60,8 @@ def few(catalogs: Catalogs) -> Catalogs:
     return replace(catalogs, offers=tuple(o for o in offers if o.pricing_term == "on_demand"))
 
 
-CASES = [(rate, speed) for rate in (3.5, 8.0, 22.0) for speed in ("avoid", "accept")]
-TOLD_BY_A_TWIN = (3.0, "accept")
+CASES = [(rate, speed) for rate in (3.5, 8.2, 22.0) for speed in ("avoid", "accept")]
+TOLD_BY_A_TWIN = (1.43, "accept")
 """What no plan runs would tell of a card that the plan runs, by a neighbour's error in common with it."""
 
 
@@ -117,15 +117,21 @@ class Physics:
         return margins(self.catalogs, [_configuration(way)], confidence)
 
     def _sustained(self, way: Way, run: Way | None, result: float) -> float:
-        """Requests/s of one card: as planned today, or once a run of the same or another had a result."""
-        workload = self.scenario.workloads[0]
-        limits = limits_of(workload, self.planned[way] if run is None else self.after(way, run, result), np.zeros(1))
+        """Requests/s of one card: as planned today, or once a run of the same or another had a result.
+
+        What was shown moves the times at a rate, so the limits of them; the doubt that is left slows every step.
+        """
+        workload, left = self.scenario.workloads[0], self.planned[way]
+        if run is not None:
+            shown, left = self.after(way, run, result)
+            (workload,) = asked(1.0, tpot_ms=23 / shown["tpot"], ttft_ms=3000 / shown["ttft"]).workloads
+        limits = limits_of(workload, left, np.zeros(1))
         return float(sustainable_rate(self.setup[way], mix_of(workload, [0], np.ones(1)), limits).rate_per_s[0])
 
-    def after(self, way: Way, run: Way, result: float) -> Margins:
-        """What a run shows, as far as the two have errors in common; of throughput at the most nothing."""
+    def after(self, way: Way, run: Way, result: float) -> tuple[dict[str, float], Margins]:
+        """What a run shows, as far as the two have errors in common, and the room left; of the most served nothing."""
         level = "configuration" if way == run else "model"
-        found = {"throughput": self.planned[way].throughput}
+        moved, found = dict[str, float](), {"throughput": self.planned[way].throughput}
         for metric in ("ttft", "tpot"):
             common = self.shares[metric, level]
             shown = NORMAL.inv_cdf(result) * math.log(vars(self.doubted[run])[metric][0]) / NORMAL.inv_cdf(0.9)
@@ -134,8 +140,8 @@ class Physics:
             author = self.calibration.lookup("interval_unseen", f"{metric}@author")
             width = min(width, min(left, 1) * math.hypot(width, author))
             share = self.share(way, metric, self.confidence)
-            found[metric] = np.array([math.exp(common * shown + share * width)])
-        return Margins(**found)
+            moved[metric], found[metric] = math.exp(common * shown), np.array([math.exp(share * width)])
+        return moved, Margins(**found)
 
     def share(self, way: Way, metric: str, confidence: float) -> float:
         """The part of a width that is left as room for a way, by whether something of it was not measured."""
@@ -306,7 +312,7 @@ def test_what_is_committed_to_is_rented_on_demand_where_that_is_sold(run: Benchm
 
 def test_what_simplicity_costs_today_is_no_saving_of_a_run(few: Catalogs) -> None:
     """The cheapest plan of today saves its part without any run; a plan that has more to operate gives that up, too."""
-    prospects = prospects_of(asked(12.0, unmeasured_performance="accept", simplicity_percent=4), few)
+    prospects = prospects_of(asked(12.5, unmeasured_performance="accept", simplicity_percent=4), few)
     forgone_usd = prospects.bought.monthly_cost_usd - prospects.cheapest_usd
     assert forgone_usd > 0
     changed = [result for trial in tried(prospects).found for result in trial.by_result if result.changes]

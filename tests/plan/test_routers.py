@@ -31,7 +31,7 @@ def question(router: Router, **said: Any) -> Scenario:
         "output_tokens": 30,
         "requests_per_second": 38,
         "arrivals": {"cv2": 4},
-        "slo": {"ttft_ms": 650},
+        "slo": {"ttft_ms": 600},
     }
     policy = {"gpus": {"allow": ["l40s"]}, "precisions": ["fp8"], "router": router}
     return Scenario.model_validate({"name": "routed", "workloads": [workload | said], "policy": policy})

@@ -25,7 +25,7 @@ def few(catalogs: Catalogs) -> Catalogs:
 
 
 def asked(**policy: Any) -> Scenario:
-    said = CHAT | {"requests_per_second": 16.0}
+    said = CHAT | {"requests_per_second": 18.0}
     return Scenario.model_validate({"name": "losses", "workloads": [said], "policy": policy})
 
 
@@ -108,7 +108,7 @@ def test_promises_in_a_loss_are_those_to_requests_that_come_meanwhile(few: Catal
         before, meanwhile, since = found.phases
         assert [each.phase for each in found.phases] == ["before", "lost", "after"]
         assert item.requests == meanwhile.requests
-        assert item.requests == pytest.approx(2 * 16.0 * 1200, rel=0.05)
+        assert item.requests == pytest.approx(2 * 18.0 * 1200, rel=0.05)
         assert found.holds is False
         assert before.share_within_limits > 0.9 > meanwhile.share_within_limits
         assert since.to_s - since.from_s > 1100

@@ -67,6 +67,14 @@ def _week(ttft_ms: int = 3000) -> Scenario:
     )
 
 
+def _bursty_week() -> Scenario:
+    """Of bursts and replicas without a reserve: what formulas buy breaks a promise under simulated requests."""
+    said = _week(1000).model_dump(mode="json", exclude_defaults=True)
+    said["workloads"][0]["arrivals"] = {"cv2": 10}
+    said["policy"]["max_utilization"] = 1.0
+    return Scenario.model_validate(said)
+
+
 def _cheapest_usd(found: SimulatedPlan) -> float:
     cost_usd = (found.answer.cheapest or found.answer).solution.cost_usd_per_month
     assert cost_usd is not None
@@ -219,7 +227,7 @@ def test_after_a_plan_that_breaks_a_promise_every_hour_is_asked_at_what_its_repl
     catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the plan that holds as cutoff, not from a plan of few periods on."""
-    asked = Inquiry.of(_week(), catalogs)
+    asked = Inquiry.of(_bursty_week(), catalogs)
     first = replace(tried(asked, answered(asked), Clock()).answer, cheapest=None, every_hour_is_due=True)
     bought = read_back(first)
     holding = Attempt(first, bought, confirmed_by_simulation(asked, bought))

@@ -87,7 +87,7 @@ def test_many_that_share_a_machine_each_bear_their_own_cent(shifts: Scenario, bo
 def test_no_margin_is_counted_twice(shifts: Scenario, boxes: Catalogs) -> None:
     """From the predicted rate to the planned one lie the bound and the utilization, and nothing else."""
     (day, _) = shifts.workloads
-    alone = shifts.model_copy(update={"workloads": (day.model_copy(update={"requests_per_second": 397.0}),)})
+    alone = shifts.model_copy(update={"workloads": (day.model_copy(update={"requests_per_second": 380.0}),)})
     (d,) = proven(Inquiry.of(alone, boxes)).deployments
     assert d.predicted_max_requests_per_second is not None
     margin = d.predicted_max_requests_per_second / d.max_requests_per_second
