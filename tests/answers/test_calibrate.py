@@ -12,6 +12,7 @@ from optimizer.answers.accuracy.calibrate import fit
 from optimizer.answers.accuracy.calibration_rows import THEN, Origin, moved_rows
 from optimizer.base.arrays import Floats
 from optimizer.base.errors import InputError
+from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.loading import load_catalogs
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.catalog.shipped import shipped_dir
@@ -31,7 +32,9 @@ from optimizer.performance.fit.fitting import (
     residuals,
 )
 from optimizer.performance.fit.solving import believed, linearized, solve
+from optimizer.performance.fit.step_errors import errors_of_steps
 from optimizer.performance.measured.batch import predict_batch
+from optimizer.performance.measured.deployments import deliver_slowed
 from optimizer.performance.physics.constants import HIERARCHY, OF_LATENCY, Calibration
 from optimizer.report.accuracy.calibration import calibration_csv
 
@@ -137,6 +140,21 @@ def test_leaving_a_fold_out_without_fitting_anew_is_nearly_a_fit_without_it(cata
     exact = log_errors(whole.fitted, anew.fitted.parameters.values(anew.fitted.calibration, anew.x))
     known = np.isfinite(exact[0, out])
     assert np.median(np.abs(errors[0, out] - exact[0, out])[known]) < 0.02
+
+
+def test_what_a_token_takes_by_the_clock_is_an_error_of_steps(catalogs: Catalogs) -> None:
+    measured = shipped_measurements()
+    frame = measured[measured["source"].isin(["kaito_guidellm", "nm-vllm_nightly"])].reset_index(drop=True)
+    fitted = problem(frame, catalogs)
+    values = fitted.parameters.values(fitted.calibration, fitted.parameters.start * 0)
+    slower_s = deliver_slowed(fitted.deployments.with_values(values), np.full(len(fitted.rows), SLOWER)).tpot_s
+    found = replace(fitted, measured=np.stack([np.log(slower_s * MS_PER_S), *fitted.measured[1:]]))
+    by_clock = fitted.deployments.by_clock
+    errors = errors_of_steps(found, values)[METRICS.index("tpot")]
+    assert by_clock.sum() > 10
+    assert errors[by_clock] == pytest.approx(-np.log(SLOWER), abs=1e-6)
+    # at its rate the error is larger
+    assert log_errors(found, values)[METRICS.index("tpot")][by_clock].min() < -1.2 * np.log(SLOWER)
 
 
 def moves(fitted: FitProblem, x: Floats) -> dict[tuple[str, str], float]:

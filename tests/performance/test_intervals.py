@@ -256,3 +256,22 @@ def test_the_room_that_decisions_are_judged_with_is_that_of_plans(catalogs: Cata
             name: calibration.lookup(HALF_WIDTH, f"{metric}@request_rate{name}", *of_load) for name in ("", "@vllm")
         }
         assert found[f"pred_{metric}_room"] == pytest.approx(np.log(factor[0]) * width["@vllm"] / width[""])
+
+
+def test_an_interval_by_the_clock_is_that_of_steps_beside_as_many_more_requests(catalogs: Catalogs) -> None:
+    row = {"engine": "vllm", "model": KNOWN.model, "gpu": KNOWN.gpu, "weight_precision": KNOWN.precision, "tp": 1}
+    row |= {"num_gpus": 1, "input_tokens": 1024, "output_tokens": 256, "load_type": "request_rate"}
+
+    def at(*rates: float) -> pd.DataFrame:
+        frame = pd.DataFrame([row | {"load_value": rate} for rate in rates]).astype(str)
+        return predict_batch(frame, catalogs, look_up=False, foreign=False)
+
+    name = "pred_tpot_ms_mean"
+    idle, busy = at(1e-6, 15.0)[[name, f"{name}_low", f"{name}_high"]].to_numpy(float)
+    for end in (1, 2):
+        times = idle[end] / idle[0]
+        assert busy[end] == pytest.approx(times * at(15.0 * times)[name][0], rel=1e-3)
+    assert busy[2] / busy[0] > 1.2 * idle[2] / idle[0]
+    # what a percentile adds to its width is none of steps
+    late = at(15.0)
+    assert late["pred_tpot_ms_p95_high"][0] < late["pred_tpot_ms_p95"][0] * 4

@@ -200,7 +200,7 @@ def _predicted(rows: _BatchRows, *, look_up: bool, foreign: bool) -> dict[str, N
         value = delivered.columns[name]
         ends = around.ends(name, metric, value)
         if name in PER_TOKEN:
-            ends = _of_slower_steps(found, name, value, ends)
+            ends = _of_slower_steps(found, name, value, ends, around.ends("pred_tpot_ms_mean", metric, one))
         if metric == "throughput":
             per_request = rows.output_tokens if name == "pred_output_tok_s" else one
             ends = _as_they_arrive(found, delivered.utilization, value, ends, per_request)
@@ -257,16 +257,17 @@ class _Intervals(NamedTuple):
 
 
 def _of_slower_steps(
-    found: Deployments, name: str, value: Floats, ends: tuple[Floats, Floats]
+    found: Deployments, name: str, value: Floats, ends: tuple[Floats, Floats], of_steps: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
-    """The interval of what a token takes: under requests that come by the clock that of steps so many times as long,
-    beside which as many more are running."""
+    """The interval of what a token takes: under requests that come by the clock with what steps that take `of_steps`
+    times as long, (n,) each, make of it, beside which as many more are running; what a percentile adds stays."""
     rows = np.flatnonzero(found.by_clock)
     part, field = found.take(rows), PER_TOKEN[name]
     predicted, low, high = getattr(deliver(part), field), *(end.copy() for end in ends)
-    for end in (low, high):
-        slower = getattr(deliver_slowed(part, end[rows] / value[rows]), field)
-        end[rows] = value[rows] * slower / predicted
+    for end, times in zip((low, high), of_steps, strict=True):
+        slower = np.log(getattr(deliver_slowed(part, times[rows]), field) / predicted)
+        added = np.log(end[rows] / value[rows]) ** 2 - np.log(times[rows]) ** 2
+        end[rows] = value[rows] * np.exp(np.copysign(np.sqrt(slower**2 + np.maximum(added, 0.0)), slower))
     return low, high
 
 
