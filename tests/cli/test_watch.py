@@ -17,12 +17,14 @@ from support.command import Command, Result
 from support.expositions import LLAMA, SGLANG, VLLM, Served
 
 from optimizer import InputError, load_scenario
+from optimizer.answers.planning.optimize import optimize
 from optimizer.answers.running.watch.exposition import read_exposition
 from optimizer.answers.running.watch.judged import Watched
 from optimizer.answers.running.watch.planned import planned_replica
 from optimizer.answers.running.watch.scrapes import Observed
 from optimizer.answers.running.watch.window import Window
 from optimizer.inputs.catalog.records import Catalogs
+from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 
@@ -54,9 +56,10 @@ def watch(optimizer: Command, planned: Callable[[str], PlanReport], tmp_path: Pa
         *texts: str,
         options: tuple[str, ...] = ("--format", "json"),
         interval_s: int | None = None,
-        plan: str = "chat-8b",
+        plan: str | PlanReport = "chat-8b",
     ) -> Result:
-        (tmp_path / "plan.json").write_text(as_json(planned(plan)), encoding="utf-8")
+        report = planned(plan) if isinstance(plan, str) else plan
+        (tmp_path / "plan.json").write_text(as_json(report), encoding="utf-8")
         words = ["--interval-s", str(interval_s)] if interval_s else []
         for number, text in enumerate(texts):
             (tmp_path / f"{number}.prom").write_text(text, encoding="utf-8")
@@ -324,17 +327,20 @@ def test_one_file_is_one_moment_whatever_the_interval(watch: Watch) -> None:
     assert (refused.code, "one file is one moment" in refused.err) == (2, True)
 
 
-def test_sglang_is_read_by_its_own_names_and_a_deployment_of_several_is_named(watch: Watch) -> None:
+def test_sglang_is_read_by_its_own_names_and_a_deployment_of_several_is_named(watch: Watch, catalogs: Catalogs) -> None:
+    content = load_scenario("one-engine").model_dump()
+    content["policy"] |= {"engines": ["sglang"], "max_monthly_usd": None}
+    plan = optimize(Scenario.model_validate(content), catalogs)
     served = replace(AS_PLANNED, requests=300, labels={"model_name": "m", "is_streaming": "true"})
-    nobody = watch(served.text(SGLANG), plan="one-engine")
+    nobody = watch(served.text(SGLANG), plan=plan)
     assert nobody.code == 2
     assert "say whose metrics these are: the plan has" in nobody.err
     name = nobody.err.partition("the plan has ")[2].partition(",")[0]
-    found = watch(served.text(SGLANG), plan="one-engine", options=("--deployment", name, "--format", "json"))
+    found = watch(served.text(SGLANG), plan=plan, options=("--deployment", name, "--format", "json"))
     assert found.code in (1, 4), found.err
     figures = json.loads(found.out)["figures"]
     assert all(each["metric"].startswith("sglang:") and each["text"] != "not told" for each in figures)
-    other = watch(AS_PLANNED.text(), plan="one-engine", options=("--deployment", name))
+    other = watch(AS_PLANNED.text(), plan=plan, options=("--deployment", name))
     assert other.code == 2
     assert "no server tells of it" in other.err
 
