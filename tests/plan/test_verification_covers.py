@@ -177,7 +177,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("offers", "policy.gpus"): Break("chat-8b", NOBODY),
     ("offers", "policy.hosting"): Break("own-rack", ["rented"]),
     ("offers", "policy.sellers"): Break("chat-8b", ["reseller"]),
-    ("offers", "policy.consumer_gpus"): Break("one-engine", False),
+    ("offers", "policy.consumer_gpus"): Break("one-engine", False, {"policy.robust": {}}),
     ("offers", "policy.provider_kinds"): Break("chat-8b", ["marketplace"]),
     ("offers", "policy.pricing_terms"): Break("office-hours", ["on_demand"]),
     ("offers", "policy.price_confidence"): Break("chat-8b", ["seed"]),
