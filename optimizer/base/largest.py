@@ -4,11 +4,11 @@ Numbers lie on a grid, so that what is found is the same however it was searched
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats
+from optimizer.base.arrays import Floats
 
 _STEPS: Final = 2.0**26
 """Of the grid between 0 and the largest number that is asked for, even in the cube root of the number: a small one is
@@ -17,23 +17,17 @@ _INTO_NEXT: Final = 0.7
 """Of a step of the grid, by which a guess stays away from what is known, so that the other side of a root is tried."""
 
 
-class Largest(NamedTuple):
-    """What was found, (n,): the largest number on the grid within the limit, and whether 0 is (where not, it is 0)."""
-
-    number: Floats
-    any: Flags
-
-
 def beyond(value: Floats, limit: Floats | float) -> Floats:
     """How far a positive value is beyond a limit, relative to both: at most 0 within it, nearly 1 far beyond it."""
     distance: Floats = (value - limit) / (value + np.abs(limit))
     return distance
 
 
-def largest(excess: Callable[[Floats], Floats], high: Floats) -> Largest:
-    """The largest number of each row in [0, high], (n,), whose excess is at most 0, given that excesses grow.
+def largest(excess: Callable[[Floats], Floats], high: Floats) -> Floats:
+    """The largest number of each row in [0, high], (n,), whose excess is at most 0; 0 where none is.
 
-    Guesses by inverse quadratic interpolation where the last three points allow it, else in the middle.
+    Excesses grow with the number. Guesses by inverse quadratic interpolation where the last three points allow it, else
+    in the middle.
     Source: Chandrupatla (1997), A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
     without using derivatives, Advances in Engineering Software 28(3).
 
@@ -64,7 +58,8 @@ def largest(excess: Callable[[Floats], Floats], high: Floats) -> Largest:
         opposite, of_opposite = np.where(moved, newest, opposite), np.where(moved, of_newest, of_opposite)
         newest, of_newest = guess, found
         share = _share_of_bracket((newest, opposite, before), (of_newest, of_opposite, of_before))
-    return Largest(high * (np.minimum(newest, opposite) / _STEPS) ** 3, some)
+    number: Floats = high * (np.minimum(newest, opposite) / _STEPS) ** 3
+    return number
 
 
 def _share_of_bracket(point: tuple[Floats, Floats, Floats], value: tuple[Floats, Floats, Floats]) -> Floats:

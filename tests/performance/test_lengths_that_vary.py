@@ -11,6 +11,7 @@ from optimizer.performance.candidates.predict import (
     LatencyLimits,
     Lengths,
     Mix,
+    almost_idle,
     bounded,
     operate,
     sustainable_rate,
@@ -83,9 +84,7 @@ def test_requests_of_one_length_are_what_they_were_without_any(setup: Setup) -> 
 
 
 def test_a_rate_is_the_last_at_which_the_percentile_over_all_lengths_holds(setup: Setup) -> None:
-    """The longest tenth alone takes longer than the limit on nine of ten, which is none on them."""
-    idle_s = operate(setup, VARIED, np.zeros(1)).start_s[0]
-    for limits in (({"p90": 1.2}, {}), ({}, {"p90": 8.0}), ({"p50": 0.4, "p99": 4.0}, {"p50": 3.0, "p99": 30.0})):
+    for limits in (({}, {"p90": 8.0}), ({"p50": 0.4, "p99": 4.0}, {"p50": 3.0, "p99": 30.0})):
         ttft_s, e2e_s = limits
         asked = LatencyLimits(ttft_s, {}, e2e_s, MARGINS)
         rate = sustainable_rate(setup, VARIED, asked).rate_per_s
@@ -96,7 +95,16 @@ def test_a_rate_is_the_last_at_which_the_percentile_over_all_lengths_holds(setup
             found += [(point.e2e_s[name][0, 0], limit) for name, limit in e2e_s.items()]
             kept = all(seconds <= limit for seconds, limit in found)
             assert kept is holds or (not holds and not point.stable[0])
+
+
+def test_a_limit_that_lets_no_request_wait_is_none_to_serve_under(setup: Setup) -> None:
+    """The longest tenth alone takes longer than the limit on nine of ten: every other request has to keep it."""
+    idle_s = operate(setup, VARIED, np.zeros(1)).start_s[0]
     assert idle_s[2] * MARGINS.ttft[0] > 1.2
+    assert idle_s[1] * MARGINS.ttft[0] < 1.2
+    asked = LatencyLimits({"p90": 1.2}, {}, {}, MARGINS)
+    assert sustainable_rate(setup, VARIED, asked).rate_per_s[0] == 0
+    assert almost_idle(setup, VARIED, MARGINS, ("p90",)).ttft_s["p90"][0, 0] > 1.2
 
 
 def test_classes_keep_their_own_percentiles_beside_each_other(setup: Setup) -> None:

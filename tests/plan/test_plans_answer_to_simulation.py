@@ -15,6 +15,7 @@ from optimizer import load_scenario, optimize
 from optimizer.answers.certificate import certificate_of, checks_of
 from optimizer.answers.planning import tried, until_it_holds
 from optimizer.answers.planning.optimize import verified
+from optimizer.answers.planning.until_it_holds import Attempt
 from optimizer.answers.verify import agree
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.inputs.catalog.records import Catalogs
@@ -30,7 +31,7 @@ from optimizer.plan.question.solving import solved, solved_for_least_cost
 from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.record.report import PlanReport
-from optimizer.plan.record.simulation import Simulation
+from optimizer.plan.record.simulation import HeldRate, Simulation
 from optimizer.plan.simulate import held
 from optimizer.plan.simulate.arriving import Arrivals
 from optimizer.plan.simulate.held import held_rates, lowered_in
@@ -543,14 +544,60 @@ def test_the_share_that_a_replica_holds_is_the_largest_on_a_grid(most: int, monk
     """Of 64 parts. Replicas mostly hold nearly all: that takes four or five simulations, else at most eight."""
     tries: list[float] = []
 
-    def holds(share: float, _: object) -> bool:
+    def holds(share: float, *_: object) -> bool:
         tries.append(share)
         return share <= (most + 0.5) / 64
 
     alone = SimpleNamespace(deployments=("one",), one_at=lambda _, share: share)
     monkeypatch.setattr(held, "holds_alone", holds)
-    assert held._largest_share(alone, 0, set(), Clock()) == most / 64  # type: ignore[arg-type]
+    assert held._largest_share(alone, 0, held.Look(set(), (), Clock())) == most / 64  # type: ignore[arg-type]
     assert len(tries) <= (5 if most >= 48 else 8)
+
+
+@pytest.fixture
+def bursty(catalogs: Catalogs) -> tuple[Inquiry, Attempt]:
+    """A question whose first plan breaks a promise."""
+    asked = replace(Inquiry.of(question("l40s", 4.0, **BURSTY), catalogs), kept=None)
+    answer = solved(asked)
+    bought = read_back(answer)
+    return asked, Attempt(answer, bought, confirmed(asked.scenario, catalogs, bought))
+
+
+def test_what_few_requests_do_not_find_is_looked_for_with_many(
+    bursty: tuple[Inquiry, Attempt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan broke a promise for certain, as many requests said; each deployment held alone, as few said."""
+    asked, attempt = bursty
+    told = attempt.simulation
+    assert told.holds is False
+    monkeypatch.setattr(held, "_largest_share", lambda _, __, look: 0.5 if max(look.requests) > 20_000 else 1.0)
+    (found,) = held_rates(asked.scenario, asked.catalogs, attempt.bought, told, (), Clock())
+    (deployment,) = attempt.bought.deployments
+    sent = deployment.requests_per_second / deployment.replicas
+    assert found.held_requests_per_second == pytest.approx(sent / 2)
+    open_still = told.model_copy(update={"holds": None})
+    assert held_rates(asked.scenario, asked.catalogs, attempt.bought, open_still, (), Clock()) == []
+
+
+def test_a_plan_that_many_requests_break_is_made_again(
+    bursty: tuple[Inquiry, Attempt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was shown as it was, since nothing in it could be lowered by what fewer requests had left open."""
+    asked, attempt = bursty
+    (item,) = attempt.simulation.classes
+    limits = [limit.model_copy(update={"verdict": "undecided"}) for limit in item.limits]
+    open_still = attempt.simulation.model_copy(
+        update={"holds": None, "classes": [item.model_copy(update={"limits": limits})]}
+    )
+
+    def only_of_broken(*told: Any) -> list[HeldRate]:
+        return [] if told[3].holds is None else held_rates(*told)
+
+    monkeypatch.setattr(until_it_holds, "held_rates", only_of_broken)
+    found, _ = until_it_holds.until_it_holds(asked, attempt.answer, replace(attempt, simulation=open_still), Clock())
+    assert found.holds
+    (before,) = found.rounds
+    assert before.limit.verdict == "broken"
 
 
 def test_rates_are_not_looked_for_beyond_a_limit(catalogs: Catalogs) -> None:

@@ -164,7 +164,10 @@ def until_it_holds(
         except LimitReached:
             return attempt, False
         if not held:
-            return decided(asked, attempt), ended
+            attempt = decided(asked, attempt)
+            if attempt.simulation is found or not attempt.breaks:
+                return attempt, ended
+            continue
         lowered = (*answer.inquiry.lowered, *lowered_rates(held, asked.scenario.policy))
         others = others_lowered(lowered) if len(rounds) >= alone else ()
         later = _with_less(asked, (first, answer), (*lowered, *others), clock, again)
@@ -232,7 +235,8 @@ def _held(
     def work() -> list[HeldRate]:
         return held_rates(asked.scenario, asked.catalogs, bought, found, lowered, clock)
 
-    return work() if asked.kept is None else asked.kept.simulated(tuple(lowered), asked.scenario, bought, work)
+    what = (found.requests, *lowered)
+    return work() if asked.kept is None else asked.kept.simulated(what, asked.scenario, bought, work)
 
 
 def _with_less(

@@ -26,7 +26,7 @@ from optimizer.performance.candidates.predict import (
     LatencyLimits,
     Mix,
     OperatingPoint,
-    idle,
+    almost_idle,
     sustainable_rate,
 )
 from optimizer.performance.candidates.quality import qualities
@@ -301,7 +301,7 @@ def _by_criterion(columns: Mapping[str, NDArray[Any]], otherwise: NDArray[Any]) 
 
 
 def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """(P,) what the criteria that compare two numbers test, and against what: tokens, GiB and ms on an idle replica.
+    """(P,) what the criteria that compare two numbers test, and against what: tokens, GiB, ms of one almost idle.
 
     What does not depend on the distance from users is worked out once of each configuration.
     """
@@ -312,17 +312,17 @@ def _tested_numbers(options: WorkloadOptions, mix: Mix) -> tuple[dict[str, Float
     value = {"context": np.full(len(row), mix.longest.max()), "memory": needed[row] / BYTES_PER_GIB}
     limit = {"context": setup.network.max_context[row], "memory": memory.usable[row] / BYTES_PER_GIB}
     limited = STATISTICS if limits.e2e_s else {**limits.ttft_s, **limits.tpot_s}
-    floor = idle(setup, mix, own, tuple(limited))
-    for name, bounds in _latencies_when_idle(floor, limits, row).items():
+    floor = almost_idle(setup, mix, own, tuple(limited))
+    for name, bounds in _latencies_when_almost_idle(floor, limits, row).items():
         if bounds:
             value[name], limit[name] = _closest(bounds)
     return value, limit
 
 
-def _latencies_when_idle(
+def _latencies_when_almost_idle(
     floor: OperatingPoint, limits: LatencyLimits, row: Ints
 ) -> dict[str, list[tuple[Floats, float]]]:
-    """(P,) latency bounds of the slowest class on an idle replica with their limits, in seconds, by statistic.
+    """(P,) latency bounds of the slowest class on an almost idle replica, with limits, in seconds, by statistic.
 
     Args:
         floor: Of each configuration.

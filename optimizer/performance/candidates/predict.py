@@ -28,7 +28,7 @@ __all__ = [
     "Mix",
     "OperatingPoint",
     "Sustainable",
-    "idle",
+    "almost_idle",
     "operate",
     "sustainable_rate",
 ]
@@ -38,6 +38,9 @@ LIMITS: Final = ("kv_memory", "ttft", "tpot", "e2e", "saturation")
 
 ROUNDING: Final = 1e-9
 """Relative, of a rate that is just served."""
+ALMOST_IDLE: Final = 0.01
+"""Others beside one's own request that a limit must leave room for: a replica that may only serve one request in a
+hundred beside another stands empty to keep a limit that it cannot be said to keep."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     capacity, which is the least they can be."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
     high = replica.most_in_line
-    running = largest(lambda others: rate_at(replica, others) - rate_per_s, high).number
+    running = largest(lambda others: rate_at(replica, others) - rate_per_s, high)
     point = predicted_at(replica, running)
     return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + ROUNDING)))
 
@@ -147,16 +150,21 @@ def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> Ope
     the slowed replica, of which `stable` tells whether it keeps up."""
     slow = slowed(replica_model(setup, demand_of(mix, setup.rows)), margins)
     in_its_time, high = rate_per_s * margins.tpot, slow.most_in_line
-    running = largest(lambda others: rate_at(slow, others) - in_its_time, high).number
+    running = largest(lambda others: rate_at(slow, others) - in_its_time, high)
     point = bounded_at(slow, running, margins)
     return replace(point, stable=point.stable & (in_its_time <= rate_at(slow, high) * (1 + ROUNDING)))
 
 
-def idle(setup: Setup, mix: Mix, margins: Margins, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
-    """Each row's replica at a vanishing rate: the best latencies it can offer, with the confidence of the margins, by
-    these statistics; whole requests need all of them."""
+def almost_idle(setup: Setup, mix: Mix, margins: Margins, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+    """Each row's replica with few requests: the best latencies that it serves with, with the confidence of the margins,
+    by these statistics; whole requests need all of them."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    return bounded_at(slowed(replica, margins), np.zeros(setup.rows), margins, statistics)
+    return bounded_at(slowed(replica, margins), few_others(replica), margins, statistics)
+
+
+def few_others(replica: ReplicaModel) -> Floats:
+    """Others beside one's own request on an almost idle replica, (n,)."""
+    return np.minimum(ALMOST_IDLE, replica.most_in_line)
 
 
 def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
@@ -212,7 +220,8 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     stable = predicted_at(replica, np.zeros(setup.rows), ()).stable
     possible, rates, codes = stable, list[Floats](), list[Ints]()
     for name, late in _tests(slow, limits).items():
-        running, at_best = largest(late, high)
+        running = largest(late, high)
+        at_best = late(few_others(replica)) <= 0
         # a limit that holds with as many as fit does not stop a higher rate
         stops = (running < high) | ~at_best
         rates.append(np.where(stops, rate_at(slow, running) / limits.margins.tpot, np.inf))

@@ -36,5 +36,5 @@ def errors_of_steps(judged: FitProblem, values: Floats) -> Floats:
         excess: Floats = np.log(deliver_slowed(found, times).tpot_s * MS_PER_S) - measured
         return excess
 
-    errors[TPOT, rows] = -np.log(np.maximum(largest(beyond_measured, np.full(len(rows), MOST)).number, LEAST))
+    errors[TPOT, rows] = -np.log(np.maximum(largest(beyond_measured, np.full(len(rows), MOST)), LEAST))
     return errors

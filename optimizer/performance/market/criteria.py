@@ -83,11 +83,23 @@ CONFIGURATION_CRITERIA: Final = (
     ),
     Criterion("memory", "weights and one request's KV cache fit the GPU memory", "", "configuration", "GiB"),
     Criterion(
-        "ttft", "the first token arrives in time on an idle replica", "ttft_ms", "configuration", "ms", predicted=True
+        "ttft",
+        "the first token arrives in time on an almost idle replica",
+        "ttft_ms",
+        "configuration",
+        "ms",
+        predicted=True,
     ),
-    Criterion("tpot", "tokens follow fast enough on an idle replica", "tpot_ms", "configuration", "ms", predicted=True),
     Criterion(
-        "e2e", "the answer is complete in time on an idle replica", "e2e_ms", "configuration", "ms", predicted=True
+        "tpot", "tokens follow fast enough on an almost idle replica", "tpot_ms", "configuration", "ms", predicted=True
+    ),
+    Criterion(
+        "e2e",
+        "the answer is complete in time on an almost idle replica",
+        "e2e_ms",
+        "configuration",
+        "ms",
+        predicted=True,
     ),
     Criterion("load", "the limits hold at some sustainable load", "", "configuration", predicted=True),
 )

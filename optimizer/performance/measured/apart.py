@@ -133,7 +133,7 @@ def closed_loop_apart(decode: ReplicaModel, prompts: Prompts, clients: Floats, i
         rate = _rate(decode, decoding)
         return decoding + np.minimum(rate * (prompts.alone + prompts.wait(rate)), 2 * clients) - clients
 
-    decoding = largest(beyond, high).number
+    decoding = largest(beyond, high)
     rate = np.minimum(_rate(decode, decoding), 1 / prompts.each)
     tpot = _step(decode, decoding)
     first = np.maximum(clients / rate - _after_first(decode) * tpot, prompts.alone)
@@ -152,7 +152,7 @@ def open_loop_apart(decode: ReplicaModel, prompts: Prompts, rate_per_s: Floats) 
     high = np.maximum(decode.places, 1.0)
     most = np.minimum(_rate(decode, high), 1 / prompts.each)
     rate = np.minimum(rate_per_s, most)
-    decoding = largest(lambda b: _rate(decode, b) - rate, high).number
+    decoding = largest(lambda b: _rate(decode, b) - rate, high)
     waited = prompts.wait(np.minimum(rate, limit / prompts.each), decode.demand.arrivals.cv2)
     tpot, mean = _step(decode, decoding), prompts.alone + waited
     median, p95, p99 = (prompts.alone + tail_of(name) * waited for name in ("p50", *TAILS))

@@ -223,7 +223,7 @@ def open_loop(replica: ReplicaModel, rate_per_s: Floats, requests: Floats) -> De
     faster = served_speed(utilization, constants["capacity_deviation"])
     rate = rate_per_s / faster
     # the steady state of the run's mean rate
-    running = largest(lambda b: rate_at(replica, b) / rate + tail * b / requests - 1, high).number
+    running = largest(lambda b: rate_at(replica, b) / rate + tail * b / requests - 1, high)
     point = at_concurrency(replica, running)
     sent = np.where(np.isfinite(requests), requests, constants["requests_per_run"])
     start = point.start_s[:, 0]

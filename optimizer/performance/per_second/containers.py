@@ -25,12 +25,11 @@ from optimizer.inputs.scenario.scenario import Policy, Workload
 from optimizer.performance.candidates.apis import Api
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.periods import starts_in_time
-from optimizer.performance.candidates.predict import bounded, idle, operate
+from optimizer.performance.candidates.predict import bounded, operate
 from optimizer.performance.market.market import Market
 from optimizer.performance.per_second.cycles import cycle
 from optimizer.performance.per_second.promises import fits_after_start, keeps_limits
 from optimizer.performance.per_second.sales import idle_timeout_seconds, offer_of, start_seconds
-from optimizer.performance.uncertainty.evidence import Margins
 
 WEEKS_PER_MONTH = HOURS_PER_MONTH / HOURS_PER_WEEK
 ROUNDING = 1e-9
@@ -253,7 +252,7 @@ def _stopping(choice: WorkloadOptions, found: _Candidates, policy: Policy, rows:
     at, mix = found.configuration[rows], choice.pools[0].pool.mix
     setup, limits = choice.setup.take(at), choice.limits.take(at)
     worst = each_per_s * policy.robust.demand / policy.robust.throughput
-    bound, shortest = bounded(setup, mix, worst, limits.margins), idle(setup, mix, Margins.same())
+    bound, shortest = bounded(setup, mix, worst, limits.margins), operate(setup, mix, np.zeros(setup.rows))
     timeout, start_s = found.timeout_s[rows], found.start_s[rows]
     longest_held = bound.e2e_s["mean"] + timeout[:, None]
     paid = cycle(each_per_s, start_s, longest_held, mix.share)

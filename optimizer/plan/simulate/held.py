@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence, Set
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from optimizer.plan.record.fleet import Deployment, PlannedFleet
 from optimizer.plan.record.simulation import HeldRate, Simulation
 from optimizer.plan.simulate.judging import PromiseName, in_doubt, name_of, promises
 from optimizer.plan.simulate.servers import ServedWorkload, services
-from optimizer.plan.simulate.simulated import holds_alone
+from optimizer.plan.simulate.simulated import DECIDING_REQUESTS, TRIED_REQUESTS, holds_alone
 from optimizer.plan.verify.claim import Claim, configuration
 
 HALVINGS: Final = 6
@@ -32,6 +32,14 @@ OFTEN_WITHIN: Final = 0.125
 """Of what a replica is sent, by how much less most of those hold that do not hold all of it."""
 DIGITS: Final = 4
 """To which a share is rounded down, so that a plan file states it exactly."""
+
+
+class Look(NamedTuple):
+    """How deployments are looked at alone: whether they keep these promises, by what counts of requests, how long."""
+
+    promises: Set[PromiseName]
+    requests: Sequence[int]
+    clock: Clock
 
 
 def held_rates(
@@ -48,7 +56,7 @@ def held_rates(
     what it is sent stays as it is; of several alike that which holds least speaks for all. Of other promises it may see
     requests too few to tell: lowered for these as well, one that was sent a long request in a hundred halved what was
     counted on of all configurations alike, and the plan cost twice as much. Only where each keeps those in doubt, all
-    promises count.
+    promises count; and where each keeps all of them though together they break one, as many requests as tell that.
 
     Args:
         scenario: What the plan was made for.
@@ -66,11 +74,14 @@ def held_rates(
     workloads = {workload for workload, *_ in doubtful}
     promised = {name_of(item, limit) for item, limit in promises(found) if item.workload in workloads}
     least: dict[tuple[str, Kin, SimulatedMix | None], HeldRate] = {}
-    for names in (doubtful, promised):
+    looks = [Look(doubtful, TRIED_REQUESTS, clock), Look(promised, TRIED_REQUESTS, clock)]
+    if found.holds is False:
+        looks.append(Look(doubtful, DECIDING_REQUESTS, clock))
+    for look in looks:
         for service in services(claim, scenario.policy.confidence):
             if service.workload.name not in workloads:
                 continue
-            for held in _held_alone(claim, service, names, known, clock):
+            for held in _held_alone(claim, service, look, known):
                 own = held.workload, *_simulated_of(held)
                 least[own] = min(held, least.get(own, held), key=attrgetter("counted_share"))
         if least:
@@ -103,19 +114,17 @@ def lowered_in(found: Simulation, policy: Policy) -> tuple[LoweredRate, ...]:
     return last_of_each((*own, *others))
 
 
-def _held_alone(
-    claim: Claim, service: ServedWorkload, names: Set[PromiseName], known: Sequence[LoweredRate], clock: Clock
-) -> Iterator[HeldRate]:
+def _held_alone(claim: Claim, service: ServedWorkload, look: Look, known: Sequence[LoweredRate]) -> Iterator[HeldRate]:
     """The deployments of a workload that do not hold what they are sent."""
     offers = {id(d): offer for d, _, offer in claim.placed}
     highest, classes = claim.policy.highest_load, range(len(service.names))
     for number, d in enumerate(service.deployments):
-        of_sent = _largest_share(service, number, names, clock)
+        of_sent = _largest_share(service, number, look)
         if of_sent == 1:
             continue
         own = kin_of(configuration(d, offers[id(d)]))
         running = d.schedule[service.period]
-        mix = _mix_of(service, number, names)
+        mix = _mix_of(service, number, look.promises)
         share = np.array([running.requests_per_second_by_class.get(name, 0.0) for name in service.names])
         counted = counted_shares(known, service.workload, [own], highest).at(classes, share / share.sum())
         held_per_s = of_sent * running.requests_per_second / running.replicas
@@ -138,18 +147,18 @@ def _mix_of(service: ServedWorkload, number: int, names: Set[PromiseName]) -> Si
     return SimulatedMix(tuple(served.items()), tuple(name for name in served if name in doubted))
 
 
-def _largest_share(service: ServedWorkload, number: int, names: Set[PromiseName], clock: Clock) -> float:
+def _largest_share(service: ServedWorkload, number: int, look: Look) -> float:
     """Of what a deployment is sent, the most that it holds alone, from below; 1 where it holds all of it."""
-    if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0), names):
+    if len(service.deployments) > 1 and holds_alone(service.one_at(number, 1.0), look.promises, look.requests):
         return 1.0
     low, high, below = 0.0, 1.0, OFTEN_WITHIN
     while high - low > 0.5**HALVINGS:
-        if (limit := clock.reached) is not None:
+        if (limit := look.clock.reached) is not None:
             raise LimitReached(limit)
         # most replicas hold nearly all that they are sent, so from there down until one holds, twice as far each time
         middle = 1.0 - below if not low and below < 1.0 else (low + high) / 2
         below *= 2
-        if holds_alone(service.one_at(number, middle), names):
+        if holds_alone(service.one_at(number, middle), look.promises, look.requests):
             low = middle
         else:
             high = middle

@@ -199,12 +199,14 @@ def _told_over_time(claim: Claim, served: Sequence[ServedRuns], parts: int, warm
     }
 
 
-def holds_alone(service: ServedWorkload, names: Container[PromiseName]) -> bool:
-    """Whether a workload's replicas keep those promises without doubt; many requests say it where few do not decide."""
-    few, many = TRIED_REQUESTS
-    found = of_these_alone(_judged_alone(service, few), names)
-    if all_hold(found) is None and Arrivals.as_asked(service).may_go_on:
-        found = of_these_alone(_judged_alone(service, many), names)
+def holds_alone(service: ServedWorkload, names: Container[PromiseName], counts: Sequence[int] = TRIED_REQUESTS) -> bool:
+    """Whether a workload's replicas keep those promises without doubt, as the first of some counts of requests says
+    that decides, or the last."""
+    first, *more = counts
+    found = of_these_alone(_judged_alone(service, first), names)
+    for requests in more:
+        if all_hold(found) is None and Arrivals.as_asked(service).may_go_on:
+            found = of_these_alone(_judged_alone(service, requests), names)
     return without_doubt(found)
 
 
