@@ -134,6 +134,20 @@ def test_prediction_and_plan_move_alike(calibrate: Calibrate, catalogs: Catalogs
     assert tpot_ms[0] != tpot_ms[1]
 
 
+def test_what_a_token_takes_under_arrivals_tells_of_steps(calibrate: Calibrate, catalogs: Catalogs) -> None:
+    """A replica of slower steps gathers requests, which make its steps longer still: that part is no error of steps."""
+    told = []
+    for rate in ("1", "5"):
+        arriving = {"load_type": "request_rate", "load_value": rate}
+        found = predict_batch(pd.DataFrame([ROW | arriving]), catalogs, look_up=False).iloc[0]
+        slow = {"tpot_ms_mean": repr(float(1.6 * found["pred_tpot_ms_mean"]))}
+        (item,) = json.loads(calibrate(arriving | slow).out)["configurations"]
+        (tpot,) = item["metrics"]
+        assert tpot["error_after_percent"] < 8
+        told.append(tpot["plan_factor"])
+    assert 1.1 < told[1] < 1.25 < told[0] < 1.6
+
+
 def test_names_that_nobody_knows_are_all_refused_with_their_lines(calibrate: Calibrate) -> None:
     refused = calibrate({"gpu": "l400"}, {}, {"model": "llama-9"}, {"engine": "vlm"})
     assert refused.code == 2

@@ -13,6 +13,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.policy import Router
 from optimizer.performance.candidates.predict import Mix, operate
 from optimizer.performance.physics.memory import kv_bytes_per_sequence
+from optimizer.performance.physics.own import OwnFactors
 from optimizer.performance.physics.setup import Configuration, Setup, gather
 from optimizer.performance.simulation.arrivals import Classes, by_rates, drawn_at, renewal
 from optimizer.performance.simulation.costs import ReplicaCosts, Slowdown, replica_costs
@@ -142,6 +143,18 @@ def test_a_busy_replica_is_as_slow_as_the_formulas_say(costs: ReplicaCosts, setu
         done = served(costs, arrived, 1000, 300)
         tpot_s = ((done.finished_s - done.first_token_s) / 299)[2000:].mean()
         assert tpot_s == pytest.approx(operate(setup, mix, np.array([rate_per_s])).tpot_s["mean"][0], rel=0.05)
+
+
+@pytest.mark.parametrize("rate_per_s", [3.0, 7.0, 10.0])
+def test_a_replica_that_was_measured_slower_gathers_requests_in_both(setup: Setup, rate_per_s: float) -> None:
+    """Formulas took what a token takes at its rate times what was measured, the simulation all steps."""
+    mix, slower = Mix(np.array([1000.0]), np.array([300.0]), np.array([1.0]), 0.0), 1.4
+    own = replace(setup, own=OwnFactors(np.ones(1), np.array([slower]), np.ones(1)))
+    done = served(replica_costs(own, 0), poisson(rate_per_s, 20_000), 1000, 300)
+    tpot_s = ((done.finished_s - done.first_token_s) / 299)[2000:].mean()
+    predicted_s = operate(own, mix, np.array([rate_per_s])).tpot_s["mean"][0]
+    assert tpot_s == pytest.approx(predicted_s, rel=0.05)
+    assert predicted_s == pytest.approx(slower * operate(setup, mix, np.array([slower * rate_per_s])).tpot_s["mean"][0])
 
 
 @pytest.mark.parametrize("rate_per_s", [4.0, 10.0, 14.0])

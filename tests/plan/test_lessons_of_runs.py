@@ -9,9 +9,10 @@ import pytest
 
 from optimizer.answers.accuracy.own import own_update
 from optimizer.inputs.catalog.records import CalibrationEntry, Catalogs
+from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.batch import predict_batch
-from optimizer.performance.physics.own import FACTOR, WIDTH, without_own
-from optimizer.performance.physics.setup import Configuration
+from optimizer.performance.physics.own import FACTOR, SAME, WIDTH, deployment_names, without_own
+from optimizer.performance.physics.setup import Configuration, categorical
 from optimizer.performance.uncertainty.learning import after_each_run, after_run, results_of
 
 ROW = {
@@ -23,14 +24,28 @@ HERE = Configuration("vllm", "llama-3.1-8b", "l40s", "fp8", "bf16", 1, 1)
 OTHER = HERE._replace(precision="bf16")
 
 
-def calibrated(catalogs: Catalogs, runs: Sequence[float]) -> dict[tuple[str, str], float]:
-    """The rows that `calibrate --own` makes of so many runs, each with a result of `HERE` as experiments take it."""
-    frame = pd.DataFrame([ROW | {"load_value": str(2 + number)} for number in range(len(runs))])
-    predicted = predict_batch(frame, catalogs, look_up=False)
-    tpot, ttft, _ = np.exp(np.hstack([results_of(catalogs, [[HERE]], run) for run in runs]))
-    frame["tpot_ms_mean"] = (predicted["pred_tpot_ms_mean"] * tpot).map(repr)
-    frame["ttft_ms_mean"] = (predicted["pred_ttft_ms_mean"] * ttft).map(repr)
-    return own_rows(own_update(frame, catalogs, file="mine.csv", data="runs").entries)
+def measured(catalogs: Catalogs, runs: Sequence[tuple[Catalogs, float]]) -> pd.DataFrame:
+    """So many runs at ever higher rates, each with a result of `HERE` as experiments take it where so much is known:
+    what is predicted where own measurements moved it by that."""
+    (name,) = deployment_names(catalogs, categorical([HERE], SAME)).categories
+    plain = next(row for row in catalogs.calibration if row.parameter == "request_overhead_s")
+    rows = []
+    for number, (known, run) in enumerate(runs):
+        row, before = ROW | {"load_value": str(2 + number)}, own_rows(known.calibration)
+        of_metric = dict(zip(METRICS, np.exp(results_of(known, [[HERE]], run))[:, 0].tolist(), strict=True))
+        moved = []
+        for metric in ("tpot", "ttft"):
+            group = f"{metric}@request_rate@{name.configuration}"
+            value = before.get((FACTOR, group), 1.0) * of_metric[metric]
+            moved.append(plain.model_copy(update={"parameter": FACTOR, "group": group, "value": value}))
+        found = predict_batch(pd.DataFrame([row]), _with(catalogs, moved), look_up=False).iloc[0]
+        rows.append(row | {f"{each}_ms_mean": repr(float(found[f"pred_{each}_ms_mean"])) for each in ("tpot", "ttft")})
+    return pd.DataFrame(rows)
+
+
+def calibrated(catalogs: Catalogs, runs: Sequence[tuple[Catalogs, float]]) -> dict[tuple[str, str], float]:
+    """The rows that `calibrate --own` makes of such runs."""
+    return own_rows(own_update(measured(catalogs, runs), catalogs, file="mine.csv", data="runs").entries)
 
 
 def own_rows(entries: Sequence[CalibrationEntry]) -> dict[tuple[str, str], float]:
@@ -41,7 +56,7 @@ def own_rows(entries: Sequence[CalibrationEntry]) -> dict[tuple[str, str], float
 def test_a_run_teaches_what_calibrate_makes_of_it(catalogs: Catalogs, result: float) -> None:
     """Of the configuration, of its neighbours, and how much narrower their intervals become."""
     taught = own_rows(after_run(catalogs, [HERE], result).calibration)
-    assert taught == pytest.approx(calibrated(catalogs, [result]))
+    assert taught == pytest.approx(calibrated(catalogs, [(catalogs, result)]))
     assert {group.count("@") for _, group in taught} == {3, 4, 7}
     assert not any(group.startswith("throughput") for _, group in taught)
 
@@ -57,7 +72,8 @@ def test_measured_by_themselves_runs_tell_of_nothing_else(catalogs: Catalogs) ->
 def test_one_more_run_teaches_what_calibrate_makes_of_all(catalogs: Catalogs, runs: tuple[float, ...]) -> None:
     """Of the configuration itself, where plans read it; earlier runs were held against predictions without them."""
     *earlier, last = runs
-    first = calibrated(catalogs, earlier)
+    before = [(catalogs, run) for run in earlier]
+    first = calibrated(catalogs, before)
     plain = next(row for row in catalogs.calibration if row.parameter == "request_overhead_s")
     rows = [plain.model_copy(update={"parameter": p, "group": g, "value": v}) for (p, g), v in first.items()]
     known = _with(catalogs, rows)
@@ -67,22 +83,8 @@ def test_one_more_run_teaches_what_calibrate_makes_of_all(catalogs: Catalogs, ru
     assert {group.count("@") for _, group in moved} == {7}
     # the last run as far from the first prediction as it is from the one that the earlier runs moved
     assert moved
-    expected = _all_at_once(catalogs, known, earlier, last)
+    expected = calibrated(catalogs, [*before, (known, last)])
     assert {row: taught[row] for row in moved} == pytest.approx({row: expected[row] for row in moved}, rel=2e-3)
-
-
-def _all_at_once(
-    catalogs: Catalogs, known: Catalogs, earlier: Sequence[float], last: float
-) -> dict[tuple[str, str], float]:
-    frame = pd.DataFrame([ROW | {"load_value": str(2 + number)} for number in range(len(earlier) + 1)])
-    before, after = (predict_batch(frame, each, look_up=False) for each in (catalogs, known))
-    ratios = [np.exp(results_of(catalogs, [[HERE]], run))[:, 0] for run in earlier]
-    final = np.exp(results_of(known, [[HERE]], last))[:, 0]
-    for at, metric in enumerate(("tpot", "ttft")):
-        column = f"pred_{metric}_ms_mean"
-        values = [before[column][number] * ratio[at] for number, ratio in enumerate(ratios)]
-        frame[f"{metric}_ms_mean"] = [repr(float(value)) for value in (*values, after[column].iloc[-1] * final[at])]
-    return own_rows(own_update(frame, catalogs, file="mine.csv", data="runs").entries)
 
 
 def _with(catalogs: Catalogs, rows: Sequence[CalibrationEntry]) -> Catalogs:

@@ -16,7 +16,8 @@ from optimizer.inputs.measurements import HEADING_LINES, IN_UNITS, MOST_TIMES, d
 from optimizer.inputs.metrics import METRICS
 from optimizer.inputs.open_loop import shortfall_tolerance
 from optimizer.performance.fit.cross_validation import load_classes
-from optimizer.performance.fit.fitting import FitProblem, log_predicted, problem
+from optimizer.performance.fit.fitting import FitProblem, log_errors, problem
+from optimizer.performance.fit.step_errors import errors_beside_steps
 from optimizer.performance.measured.deployments import deliver, deployments
 from optimizer.performance.measured.measured import points as same_points
 from optimizer.performance.measured.own import names_of
@@ -42,7 +43,8 @@ class OwnPoints:
         frame: The rows that count.
         name: What the configuration of each of these is called.
         places: Where the n points stand.
-        errors: log measured − log predicted, (3, n), NaN where nothing was measured.
+        errors: log measured − log predicted, (3, n), NaN where nothing was measured; under requests that come by the
+            clock of what a step takes, and of TTFT beside the requests that such steps gather.
         row: The first run of each point in `frame`, (n,).
         line: Its line in the file, (n,).
         left_out: What was left out, and why.
@@ -74,7 +76,7 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
     usable = _usable(frame, catalogs, file)
     fitted = problem(usable.frame, catalogs, drafts=True).as_asked()
     values = fitted.calibration.values
-    errors = fitted.measured - log_predicted(fitted, values)
+    errors = -log_errors(fitted, values)
     names = names_of(fitted.table, fitted.rows, catalogs)
     gpu, model, configuration = (names.by_row(list(level), object) for level in zip(*names.categories, strict=True))
     places = Strata(gpu, model, configuration, load_classes(fitted, values))
@@ -84,7 +86,7 @@ def own_points(frame: pd.DataFrame, catalogs: Catalogs, file: str) -> OwnPoints:
     _refuse_contradictions(fitted, errors, point, file, usable.line)
     # (run) -> the first run of its point
     first = np.unique(point, return_index=True)[1]
-    means = pd.DataFrame(errors.T).groupby(point, sort=True).mean().to_numpy().T
+    means = pd.DataFrame(-errors_beside_steps(fitted, values).T).groupby(point, sort=True).mean().to_numpy().T
     return OwnPoints(
         frame=usable.frame,
         name=places.configuration,

@@ -139,27 +139,22 @@ def operate(setup: Setup, mix: Mix, rate_per_s: Floats) -> OperatingPoint:
     """Each row's replica at its own rate, (n,); above its capacity `stable` is false and latencies are those at the
     capacity, which is the least they can be."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    high = replica.most_in_line
-    running = largest(lambda others: rate_at(replica, others) - rate_per_s, high)
-    point = predicted_at(replica, running)
-    return replace(point, stable=point.stable & (rate_per_s <= most_served(replica, high) * (1 + ROUNDING)))
+    point = _at_rate(SlowedReplica.by(replica, Margins.same()), rate_per_s)
+    served = rate_per_s <= most_served(replica, replica.most_in_line) * (1 + ROUNDING)
+    return replace(point, stable=point.stable & served)
 
 
 def bounded(setup: Setup, mix: Mix, rate_per_s: Floats, margins: Margins) -> OperatingPoint:
     """The latencies that each row's replica keeps at its own rate, (n,), with the confidence of its margins: those of
     the slowed replica, of which `stable` tells whether it keeps up."""
-    slow = slowed(replica_model(setup, demand_of(mix, setup.rows)), margins)
-    in_its_time, high = rate_per_s * margins.tpot, slow.most_in_line
-    running = largest(lambda others: rate_at(slow, others) - in_its_time, high)
-    point = bounded_at(slow, running, margins)
-    return replace(point, stable=point.stable & (in_its_time <= rate_at(slow, high) * (1 + ROUNDING)))
+    return _at_rate(SlowedReplica.by(replica_model(setup, demand_of(mix, setup.rows)), margins), rate_per_s)
 
 
 def almost_idle(setup: Setup, mix: Mix, margins: Margins, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
     """Each row's replica with few requests: the best latencies that it serves with, with the confidence of the margins,
     by these statistics; whole requests need all of them."""
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    return bounded_at(slowed(replica, margins), few_others(replica), margins, statistics)
+    return SlowedReplica.by(replica, margins).at(few_others(replica), statistics)
 
 
 def few_others(replica: ReplicaModel) -> Floats:
@@ -167,38 +162,57 @@ def few_others(replica: ReplicaModel) -> Floats:
     return np.minimum(ALMOST_IDLE, replica.most_in_line)
 
 
-def predicted_at(replica: ReplicaModel, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
-    """The replica with `running` (n,) others, its latencies moved as far as own measurements tell."""
-    point, own = at_concurrency(replica, running, statistics), replica.setup.own
-    if own is None:
-        return point
-    requests = point.requests.times(own.ttft, own.ttft)
-    tpot, of_all = (
-        {name: seconds * own.tpot for name, seconds in each.items()} for each in (point.tpot_s, point.requests.tpot_s)
-    )
-    return replace(point, tpot_s=tpot, requests=replace(requests, tpot_s=of_all))
-
-
-def slowed(replica: ReplicaModel, margins: Margins) -> ReplicaModel:
-    """The replica in the time of its own steps, all longer by the margin of TPOT: a request a second is as many more
-    in it."""
-    arrivals = replica.demand.arrivals
-    in_its_time = replace(arrivals, rate_per_s=arrivals.rate_per_s * margins.tpot)
-    return replace(replica, demand=replace(replica.demand, arrivals=in_its_time))
-
-
-def bounded_at(
-    slow: ReplicaModel, running: Floats, margins: Margins, statistics: Collection[str] = STATISTICS
-) -> OperatingPoint:
-    """A `slowed` replica with `running` (n,) others, in seconds.
+@dataclass(frozen=True)
+class SlowedReplica:
+    """A replica all of whose steps take longer than predicted, as own measurements say and a margin.
 
     It serves fewer requests with as many running, and its lines are those of slower steps at the rate that it serves.
-    What a request takes that stands in no line has TTFT's own margin, which was measured of such (decision 0054).
+    What a request takes that stands in no line has TTFT's own margin, which was measured of such (decision 0054); own
+    measurements of TTFT are of all of it.
+
+    Attributes:
+        in_its_time: The replica in the time of its own steps: a request a second is as many more in it.
+        step: Times as long as predicted that a step takes, (n,).
+        first_token: The same of what stands in no line, (n,).
+        line: The same of what a request waits, (n,).
     """
-    point, longer = predicted_at(slow, running, statistics), margins.tpot
-    requests = point.requests.times(margins.ttft, longer)
-    tpot = {name: longer * seconds for name, seconds in point.tpot_s.items()}
-    return replace(point, rate_per_s=point.rate_per_s / longer, tpot_s=tpot, requests=requests)
+
+    in_its_time: ReplicaModel
+    step: Floats
+    first_token: Floats
+    line: Floats
+
+    @classmethod
+    def by(cls, replica: ReplicaModel, margins: Margins) -> "SlowedReplica":
+        """The replica as measurements of one's own moved it, slower by margins."""
+        own, step, first_token, line = replica.setup.own, margins.tpot, margins.ttft, margins.tpot
+        if own is not None:
+            step, first_token, line = step * own.tpot, first_token * own.ttft, line * own.ttft
+        arrivals = replica.demand.arrivals
+        arrivals = replace(arrivals, rate_per_s=arrivals.rate_per_s * step)
+        return cls(replace(replica, demand=replace(replica.demand, arrivals=arrivals)), step, first_token, line)
+
+    def at(self, running: Floats, statistics: Collection[str] = STATISTICS) -> OperatingPoint:
+        """With `running` (n,) others, in seconds."""
+        point = at_concurrency(self.in_its_time, running, statistics)
+        tpot, of_all = (
+            {name: self.step * seconds for name, seconds in each.items()}
+            for each in (point.tpot_s, point.requests.tpot_s)
+        )
+        requests = replace(point.requests.times(self.first_token, self.line), tpot_s=of_all)
+        return replace(point, rate_per_s=point.rate_per_s / self.step, tpot_s=tpot, requests=requests)
+
+    def rate_at(self, running: Floats) -> Floats:
+        """Requests per second with `running` (n,) others."""
+        return rate_at(self.in_its_time, running) / self.step
+
+
+def _at_rate(slow: SlowedReplica, rate_per_s: Floats) -> OperatingPoint:
+    """At its own rate, (n,), or with as many running as it can."""
+    in_its_time, high = rate_per_s * slow.step, slow.in_its_time.most_in_line
+    running = largest(lambda others: rate_at(slow.in_its_time, others) - in_its_time, high)
+    point = slow.at(running)
+    return replace(point, stable=point.stable & (in_its_time <= rate_at(slow.in_its_time, high) * (1 + ROUNDING)))
 
 
 def most_served(replica: ReplicaModel, high: Floats) -> Floats:
@@ -216,15 +230,15 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     rates holds.
     """
     replica = replica_model(setup, demand_of(mix, setup.rows))
-    slow, high = slowed(replica, limits.margins), replica.most_in_line
-    stable = predicted_at(replica, np.zeros(setup.rows), ()).stable
+    slow, high = SlowedReplica.by(replica, limits.margins), replica.most_in_line
+    stable = at_concurrency(replica, np.zeros(setup.rows), ()).stable
     possible, rates, codes = stable, list[Floats](), list[Ints]()
     for name, late in _tests(slow, limits).items():
         running = largest(late, high)
         at_best = late(few_others(replica)) <= 0
         # a limit that holds with as many as fit does not stop a higher rate
         stops = (running < high) | ~at_best
-        rates.append(np.where(stops, rate_at(slow, running) / limits.margins.tpot, np.inf))
+        rates.append(np.where(stops, slow.rate_at(running), np.inf))
         codes.append(np.full(setup.rows, LIMITS.index(name)))
         possible = possible & at_best
     rates.append(most_served(replica, high) / limits.margins.throughput)
@@ -236,24 +250,22 @@ def sustainable_rate(setup: Setup, mix: Mix, limits: LatencyLimits) -> Sustainab
     return Sustainable(rate, limited_by)
 
 
-def _tests(slow: ReplicaModel, limits: LatencyLimits) -> dict[str, Callable[[Floats], Floats]]:
+def _tests(slow: SlowedReplica, limits: LatencyLimits) -> dict[str, Callable[[Floats], Floats]]:
     """Of each latency that is limited, how far a row's slowest class is beyond it with so many others, (n,) -> (n,)."""
-    margins, before_s = limits.margins, limits.before_s
+    before_s = limits.before_s
 
     def tokens(others: Floats) -> Floats:
-        own = 1.0 if slow.setup.own is None else slow.setup.own.tpot
-        found = tpot_at(slow, others, tuple(limits.tpot_s))
-        late = [beyond(margins.tpot * (seconds * own), limits.tpot_s[name]) for name, seconds in found.items()]
+        found = tpot_at(slow.in_its_time, others, tuple(limits.tpot_s))
+        late = [beyond(slow.step * seconds, limits.tpot_s[name]) for name, seconds in found.items()]
         latest: Floats = np.max(late, axis=0)
         return latest
 
     def first_tokens(others: Floats) -> Floats:
         # first tokens need no TPOT
-        found = bounded_at(slow, others, margins, ())
-        return found.requests.first_tokens_late(limits.ttft_s, before_s)
+        return slow.at(others, ()).requests.first_tokens_late(limits.ttft_s, before_s)
 
     def requests(others: Floats) -> Floats:
-        return bounded_at(slow, others, margins).requests.whole_late(limits.e2e_s, before_s)
+        return slow.at(others).requests.whole_late(limits.e2e_s, before_s)
 
     tests = {"ttft": (first_tokens, limits.ttft_s), "tpot": (tokens, limits.tpot_s), "e2e": (requests, limits.e2e_s)}
     return {name: test for name, (test, asked) in tests.items() if asked}

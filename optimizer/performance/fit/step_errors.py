@@ -4,6 +4,7 @@ Longer steps let requests gather, which makes steps longer still, so at a high l
 a large one of TPOT: where d times as long a step is TPOT(r · d) · d at r requests a second, d is what is looked for.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -13,9 +14,9 @@ from optimizer.base.largest import largest
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.fit.fitting import FitProblem, log_errors
-from optimizer.performance.measured.deployments import deliver_slowed
+from optimizer.performance.measured.deployments import deliver_slowed, in_their_time
 
-TPOT: Final = METRICS.index("tpot")
+TPOT, TTFT = METRICS.index("tpot"), METRICS.index("ttft")
 
 MOST: Final = 20.0
 """Times as long as predicted that a step is looked for."""
@@ -37,4 +38,14 @@ def errors_of_steps(judged: FitProblem, values: Floats) -> Floats:
         return excess
 
     errors[TPOT, rows] = -np.log(np.maximum(largest(beyond_measured, np.full(len(rows), MOST)), LEAST))
+    return errors
+
+
+def errors_beside_steps(judged: FitProblem, values: Floats) -> Floats:
+    """The same, (3, m), and of TTFT under requests that come by the clock what its error is beside as many of them as
+    steps gather that take as long as they were measured to."""
+    errors = errors_of_steps(judged, values)
+    longer = np.exp(-np.nan_to_num(errors[TPOT]))
+    gathered = replace(judged, deployments=in_their_time(judged.deployments, longer))
+    errors[TTFT] = log_errors(gathered, values)[TTFT]
     return errors

@@ -12,7 +12,7 @@ from optimizer.base.arrays import Flags, Floats, Ints, Names
 from optimizer.base.units import MS_PER_S
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
-from optimizer.performance.measured.deployments import Deployments, deliver, deliver_slowed, deployments
+from optimizer.performance.measured.deployments import Deployments, deliver, deliver_slowed, deployments, in_their_time
 from optimizer.performance.measured.loads import SMALL
 from optimizer.performance.measured.measured import measured
 from optimizer.performance.measured.own import OwnPredictions
@@ -200,7 +200,8 @@ def _predicted(rows: _BatchRows, *, look_up: bool, foreign: bool) -> dict[str, N
         value = delivered.columns[name]
         ends = around.ends(name, metric, value)
         if name in PER_TOKEN:
-            ends = _of_slower_steps(found, name, value, ends, around.ends("pred_tpot_ms_mean", metric, one))
+            of_steps = around.ends("pred_tpot_ms_mean", metric, one)
+            ends = _of_slower_steps(found, name, value, ends, delivered.step, of_steps)
         if metric == "throughput":
             per_request = rows.output_tokens if name == "pred_output_tok_s" else one
             ends = _as_they_arrive(found, delivered.utilization, value, ends, per_request)
@@ -257,15 +258,21 @@ class _Intervals(NamedTuple):
 
 
 def _of_slower_steps(
-    found: Deployments, name: str, value: Floats, ends: tuple[Floats, Floats], of_steps: tuple[Floats, Floats]
+    found: Deployments,
+    name: str,
+    value: Floats,
+    ends: tuple[Floats, Floats],
+    step: Floats,
+    of_steps: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats]:
     """The interval of what a token takes: under requests that come by the clock with what steps that take `of_steps`
-    times as long, (n,) each, make of it, beside which as many more are running; what a percentile adds stays."""
+    times as long as their own `step`, (n,) each, make of it, beside which as many more are running; what a percentile
+    adds stays."""
     rows = np.flatnonzero(found.by_clock)
     part, field = found.take(rows), PER_TOKEN[name]
-    predicted, low, high = getattr(deliver(part), field), *(end.copy() for end in ends)
+    predicted, low, high = getattr(deliver_slowed(part, step[rows]), field), *(end.copy() for end in ends)
     for end, times in zip((low, high), of_steps, strict=True):
-        slower = np.log(getattr(deliver_slowed(part, times[rows]), field) / predicted)
+        slower = np.log(getattr(deliver_slowed(part, step[rows] * times[rows]), field) / predicted)
         added = np.log(end[rows] / value[rows]) ** 2 - np.log(times[rows]) ** 2
         end[rows] = value[rows] * np.exp(np.copysign(np.sqrt(slower**2 + np.maximum(added, 0.0)), slower))
     return low, high
@@ -295,33 +302,37 @@ class _Delivered(NamedTuple):
         columns: The predicted columns, (n,) each, in the published units.
         loads: The class of each row's load.
         utilization: (n,) the share of the capacity that arrives, NaN where nothing arrives by the clock.
+        step: (n,) times as long as predicted that a step takes, by own measurements.
     """
 
     columns: dict[str, Floats]
     loads: list[str]
     utilization: Floats
+    step: Floats
 
 
 def _delivered(rows: _BatchRows, own: OwnPredictions) -> _Delivered:
     """What the predictable rows deliver."""
-    found, point, output_tokens = rows.found, deliver(rows.found), rows.output_tokens
+    found, output_tokens, point = rows.found, rows.output_tokens, deliver(rows.found)
     statistic, load_type = rows.names("ttft_statistic", "load_type")
     loads = load_class(load_type, found.value, point.ttft_mean_s, (output_tokens - 1) * point.tpot_s)
     arriving = found.value * found.replicas
     served = own.delivered(point.requests_per_s * found.replicas, point.utilization, arriving, loads)
     rows.remark(served.utilization > 1, OVERLOADED)
-    requests = served.requests_per_s
+    requests, step = served.requests_per_s, own.factors("tpot", loads)
+    # own measurements move steps, beside which more or fewer requests run
+    beside = point if own.own is None else deliver(in_their_time(found, step))
     columns = {
-        "pred_ttft_ms_mean": np.where(statistic == "p50", point.ttft_median_s, point.ttft_mean_s) * MS_PER_S,
-        "pred_tpot_ms_mean": point.tpot_s * MS_PER_S,
+        "pred_ttft_ms_mean": np.where(statistic == "p50", beside.ttft_median_s, beside.ttft_mean_s) * MS_PER_S,
+        "pred_tpot_ms_mean": beside.tpot_s * MS_PER_S,
         "pred_output_tok_s": requests * output_tokens,
         "pred_request_throughput": requests,
-        "pred_ttft_ms_p50": point.ttft_median_s * MS_PER_S,
-        "pred_ttft_ms_p95": point.ttft_p95_s * MS_PER_S,
-        "pred_ttft_ms_p99": point.ttft_p99_s * MS_PER_S,
-        "pred_tpot_ms_p95": point.tpot_p95_s * MS_PER_S,
+        "pred_ttft_ms_p50": beside.ttft_median_s * MS_PER_S,
+        "pred_ttft_ms_p95": beside.ttft_p95_s * MS_PER_S,
+        "pred_ttft_ms_p99": beside.ttft_p99_s * MS_PER_S,
+        "pred_tpot_ms_p95": beside.tpot_p95_s * MS_PER_S,
     }
     for name, metric in PREDICTIONS.items():
         if metric != "throughput":
             columns[name] = columns[name] * own.factors(metric, loads)
-    return _Delivered(columns, loads, served.utilization)
+    return _Delivered(columns, loads, served.utilization, step)

@@ -207,13 +207,17 @@ def deliver(found: Deployments) -> Delivered:
 
 
 def deliver_slowed(found: Deployments, longer: Floats) -> Delivered:
-    """The same of replicas all of whose steps take so many times as long, (n,), under requests that come by the clock:
-    in their time as many more arrive."""
+    """The same of replicas all of whose steps take so many times as long, (n,), where requests come by the clock."""
+    point = deliver(in_their_time(found, longer))
+    seconds = {name: getattr(point, name) * longer for name in IN_SECONDS}
+    return point._replace(requests_per_s=point.requests_per_s / longer, **seconds)
+
+
+def in_their_time(found: Deployments, longer: Floats) -> Deployments:
+    """The same in the time of steps that take so many times as long, (n,): as many more requests come by the clock."""
+    longer = np.where(found.by_clock, longer, 1.0)
     arrivals = replace(found.demand.arrivals, rate_per_s=found.demand.arrivals.rate_per_s * longer)
-    demand = replace(found.demand, arrivals=arrivals)
-    in_its_time = deliver(replace(found, demand=demand, value=found.value * longer))
-    seconds = {name: getattr(in_its_time, name) * longer for name in IN_SECONDS}
-    return in_its_time._replace(requests_per_s=in_its_time.requests_per_s / longer, **seconds)
+    return replace(found, demand=replace(found.demand, arrivals=arrivals), value=found.value * longer)
 
 
 def _loaded(load: str, replica: ReplicaModel, part: Deployments) -> Delivered:
