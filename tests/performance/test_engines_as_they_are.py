@@ -15,7 +15,7 @@ from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.measured.batch import predict_batch
-from optimizer.performance.physics.communication import bus_bandwidth
+from optimizer.performance.physics.communication import all_reduces, bus_bandwidth
 from optimizer.performance.physics.constants import Calibration
 from optimizer.performance.physics.eras import engine_settings
 from optimizer.performance.physics.layouts import misfit
@@ -119,6 +119,24 @@ def test_a_host_launches_ahead_of_the_gpus(catalogs: Catalogs) -> None:
     )
     assert four / eight < 1.15 < 1.3 < later_four / later_eight
     assert eight > 80 * eager.constants["eager_layer_s"][2]
+
+
+def test_an_all_reduce_of_a_library_takes_longer(catalogs: Catalogs) -> None:
+    """vLLM 0.6 had no kernel of its own for AMD, 0.10 has; one GPU exchanges nothing."""
+    old, new = (
+        gather(
+            catalogs,
+            [
+                Configuration("vllm", "llama-3.1-8b", gpu, "bf16", "bf16", tp, 1, engine_version=version)
+                for gpu, tp in (("mi300x", 1), ("mi300x", 8), ("h100-sxm", 8))
+            ],
+        )
+        for version in ("0.6.1", "0.10.2")
+    )
+    longer = all_reduces(old).seconds(np.ones(3)) - all_reduces(new).seconds(np.ones(3))
+    library = old.constants["library_all_reduce_s"]
+    assert list(library > 0) == [True, True, False]
+    assert longer == pytest.approx([0.0, 64 * library[1], 0.0])
 
 
 def test_plans_assume_the_newest_stable_releases(catalogs: Catalogs) -> None:

@@ -11,7 +11,7 @@ from optimizer.performance.fit.fitting import RUN_SETTINGS
 from optimizer.performance.physics.communication import all_reduces, bus_bandwidth, latest_of
 from optimizer.performance.physics.constants import HIERARCHY, Calibration
 from optimizer.performance.physics.eras import era_of, version_number
-from optimizer.performance.physics.facts import expert_params
+from optimizer.performance.physics.facts import data_share, expert_params, gpu_facts
 from optimizer.performance.physics.queueing import ArrivalVariation, Wait, admission_wait, normal_share, prompt_wait
 from optimizer.performance.physics.roofline import experts, prefill_attention_seconds, smooth_max
 from optimizer.performance.physics.setup import Configuration, Setup, gather
@@ -168,6 +168,14 @@ def test_two_gpus_send_each_other_everything_at_once(catalogs: Catalogs) -> None
     ways = all_reduces(setup)
     assert ways.direct == pytest.approx(ways.passed_on)
     assert ways.seconds(np.array([1e6])) == pytest.approx(ways.fixed + 1e6 * ways.direct)
+
+
+def test_memory_that_checks_itself_moves_a_sixteenth_less(catalogs: Catalogs) -> None:
+    """A driver lists 15/16 of the memory of data centres' cards with GDDR6; HBM and gaming cards show all they have."""
+    checked = {gpu.id for gpu in catalogs.gpus.values() if data_share(gpu) < 1}
+    assert checked == {"t4", "a10", "a10g", "a40", "l4", "l40", "l40s"}
+    l40s, a6000 = (gpu_facts(catalogs.gpus[name])["bandwidth"] for name in ("l40s", "a6000"))
+    assert (l40s, a6000) == pytest.approx((864e9 * 15 / 16, 768e9))
 
 
 def test_a_prompt_attends_to_half_its_square(catalogs: Catalogs) -> None:

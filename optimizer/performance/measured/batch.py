@@ -198,10 +198,16 @@ def _predicted(rows: _BatchRows, *, look_up: bool, foreign: bool) -> dict[str, N
     columns, one = {"pred_source": source}, np.ones(len(rows.at))
     for name, metric in PREDICTIONS.items():
         value = delivered.columns[name]
-        ends = around.ends(name, metric, value)
+        knowing = around.ends(name, metric, value)
         if name in PER_TOKEN:
             of_steps = around.ends("pred_tpot_ms_mean", metric, one)
-            ends = _of_slower_steps(found, name, value, ends, delivered.step, of_steps)
+            knowing = [
+                _of_slower_steps(found, name, value, ends, delivered.step, of_step)
+                for ends, of_step in zip(knowing, of_steps, strict=True)
+            ]
+        # who knows less leaves no less room: no end lies within that of a row of which everything was measured
+        lows, highs = zip(*knowing, strict=True)
+        ends = np.minimum(*lows), np.maximum(*highs)
         if metric == "throughput":
             per_request = rows.output_tokens if name == "pred_output_tok_s" else one
             ends = _as_they_arrive(found, delivered.utilization, value, ends, per_request)
@@ -227,22 +233,20 @@ class _Intervals(NamedTuple):
     own: OwnPredictions
     foreign: bool
 
-    def ends(self, name: str, metric: str, value: Floats) -> tuple[Floats, Floats]:
+    def ends(self, name: str, metric: str, value: Floats) -> list[tuple[Floats, Floats]]:
         """The ends of the interval around one predicted column, a percentile's wider than its metric's.
 
-        Who knows less leaves no less room: no end lies within that of a row of which everything was measured.
+        Twice: of what is known of each row, and as if everything of it were measured.
         """
         unknown = self.missing[metric]
         known = {kind: np.zeros_like(rows) for kind, rows in unknown.items()}
         calibration, tail = self.calibration, (TAIL, name) in self.calibration.position
-        lows, highs = [], []
+        found = []
         for missing in (unknown, known):
             width = self.width(metric, missing, self.traits)
             width = np.hypot(width, calibration.lookup(TAIL, name)) if tail else width
-            low, high = bounds(calibration, metric, self.loads, value, width, missing)
-            lows.append(low)
-            highs.append(high)
-        return np.minimum(*lows), np.maximum(*highs)
+            found.append(bounds(calibration, metric, self.loads, value, width, missing))
+        return found
 
     def width(self, metric: str, missing: Mapping[str, Flags], traits: Sequence[Names] = ()) -> Floats:
         """Half-widths of a metric; those that plans take know no traits."""

@@ -59,7 +59,8 @@ def all_reduces(setup: Setup) -> Exchange:
 
     One takes latency · nᵉ + min(bytes · (n − 1), start · bus + bytes · 2(n − 1)/n) / bus: small messages go to all at
     once, large ones in parts. It begins when the last GPU gets there: `rank_skew_s`, the standard deviation of when
-    they do, times `latest_of`. Attention data parallelism exchanges instead, twice a layer, its share of the tokens
+    they do, times `latest_of`. Where an engine has no kernel of its own for it, a library (RCCL) takes
+    `library_all_reduce_s` longer. Attention data parallelism exchanges instead, twice a layer, its share of the tokens
     with the experts' GPUs.
     Source: a ring moves 2(n − 1)/n of the message over each link (Patarasuk and Yuan, 2009); kernels of engines send
     small ones whole, as `benchmarks/collectives.py` finds in measured all-reduces.
@@ -70,6 +71,7 @@ def all_reduces(setup: Setup) -> Exchange:
     return _exchange(
         np.where(tp > 1, setup.network.layers * ALL_REDUCES_PER_LAYER, 0.0),
         fixed=constants["link_latency_s"] * tp ** constants["link_latency_exponent"]
+        + constants["library_all_reduce_s"]
         + constants["rank_skew_s"] * latest_of(tp),
         direct=token * np.where(apart, exchanged, tp - 1),
         start=constants["link_start_s"],

@@ -67,6 +67,7 @@ HIERARCHY: Final[Mapping[str, tuple[Axes, ...]]] = {
     "link_bus_efficiency": LINK,
     "link_bus_exponent": LINK,
     "rank_skew_s": ((),),
+    "library_all_reduce_s": (("era", "vendor"), ()),
     # the engine
     "step_overhead_s": ENGINE,
     "layer_overhead_s": ENGINE,
@@ -139,6 +140,7 @@ OF_LATENCY: Final = frozenset(
         "qk_norm_s",
         "routing_s",
         "rank_skew_s",
+        "library_all_reduce_s",
         "launch_floor_s",
         "expert_launch_floor_s",
         "latent_launch_floor_s",
