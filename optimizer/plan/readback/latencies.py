@@ -4,35 +4,28 @@ Deployments of a workload are predicted together, one row of arrays for each tha
 take no longer than a few. Plans beside a plan run much the same, which is predicted once.
 """
 
-import pickle
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.base.latest import Latest
-from optimizer.base.once_of import OnceOf
+from optimizer.base.remembered import Remembered
 from optimizer.base.units import MS_PER_S
 from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.candidates.options import WorkloadOptions
 from optimizer.performance.candidates.pools import by_row
 from optimizer.performance.candidates.predict import STATISTICS, OperatingPoint, bounded, operate, sustainable_rate
-from optimizer.performance.physics.setup import Setup
 from optimizer.performance.uncertainty.evidence import Margins
 from optimizer.plan.question.service import Service
 from optimizer.plan.record.fields import ByStatistic
 
-MOST_KEPT: Final = 2_000
-"""Rows of predictions that are kept of the same configurations, the last that were asked for."""
-
-_KEPT = OnceOf[Setup, Latest[Any]](lambda _: Latest(MOST_KEPT))
-"""By which prediction it is, of which configurations, and all that it is told of their requests and limits."""
-
-Found = TypeVar("Found")
+_OPERATE: Final = Remembered(operate)
+_BOUNDED: Final = Remembered(bounded)
+_SUSTAINABLE_RATE: Final = Remembered(sustainable_rate)
 
 
 class PointRow(NamedTuple):
@@ -131,8 +124,8 @@ def latencies_of(choice: WorkloadOptions, deployments: Sequence[DeploymentLoads]
         rows = np.array([deployments[number].row for number, _ in pairs])
         mix = by_row([sent[number][key][1].mix for number, key in pairs])
         rate_per_s = np.array([sent[number][key][0] / deployments[number].serving_share for number, key in pairs])
-        own = _once(choice.setup, rows, operate, mix, rate_per_s)
-        slowed = _once(choice.setup, rows, bounded, mix, rate_per_s, choice.limits.margins.take(rows))
+        setup, margins = choice.setup.take(rows), choice.limits.margins.take(rows)
+        own, slowed = _OPERATE(setup, mix, rate_per_s), _BOUNDED(setup, mix, rate_per_s, margins)
         predicted |= {pair: PointRow(classes, own, at) for at, pair in enumerate(pairs)}
         bound |= {pair: PointRow(classes, slowed, at) for at, pair in enumerate(pairs)}
     return [
@@ -160,24 +153,8 @@ def rates_as_predicted(choice: WorkloadOptions, rows: Sequence[int], services: S
         own: Ints = np.array([rows[at] for at in places])
         exactly = replace(choice.limits.take(own), margins=Margins.same(), counted=CountedShares.of_all(1))
         mix = by_row([services[at].mix for at in places])
-        rates[places] = _once(choice.setup, own, sustainable_rate, mix, exactly).rate_per_s
+        rates[places] = _SUSTAINABLE_RATE(choice.setup.take(own), mix, exactly).rate_per_s
     return rates
-
-
-def _once(setup: Setup, rows: Ints, predict: Callable[..., Found], *told: object) -> Found:
-    """What a prediction finds of some configurations, or found before.
-
-    Args:
-        setup: Of all configurations.
-        rows: Those that are asked about.
-        predict: Which prediction.
-        told: All else that it is told.
-    """
-    kept, asked = _KEPT(setup), pickle.dumps((predict, rows, told))
-    known: Found | None = kept.get(asked)
-    found = predict(setup.take(rows), *told) if known is None else known
-    kept.put(asked, found, len(rows))
-    return found
 
 
 def _mix_key(service: Service) -> _MixKey:
