@@ -195,7 +195,7 @@ class _Prover:
             first, second = sides(self.problem, each.over, list(each.members), each.most)
             low = self._relaxed(part.region.within(first))
             if best is not None and min(low.usd_per_hour, most) < best[0][0]:
-                # whatever the other side is this is not the best split; the work that it may take is counted all the same
+                # whatever the other side is, another split is better; the work that it may take counts all the same
                 self.relaxations += 1
                 continue
             high = self._relaxed(part.region.within(second))
