@@ -15,10 +15,13 @@ from optimizer.answers.many.portfolio.rounds import ChosenPlans, Search
 from optimizer.answers.many.portfolio.split import PaidParts, in_cents, rule_for, split
 from optimizer.answers.many.portfolio.telling import worth_of_one_more
 from optimizer.answers.many.portfolio.types import LimitUse, PortfolioReport
+from optimizer.base.arrays import Floats
+from optimizer.base.clock import Clock
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.portfolio import Portfolio
 from optimizer.plan.portfolio.pools import check_pools
+from optimizer.plan.portfolio.service import OfferedPlan, PricedService
 from optimizer.plan.record.fleet import PlannedFleet
 from optimizer.plan.verify.portfolio import PortfolioClaim, verify_portfolio
 from optimizer.report.export import as_json
@@ -223,6 +226,22 @@ def test_a_group_costs_the_least_that_it_can_whatever_was_found_for_all(
     rough = planned(tmp_path, catalogs, shared)
     assert "the plans found costs it, which may be above the least" in rough.split_rule
     assert [each.pays_usd for each in rough.services] != [each.pays_usd for each in found.services]
+
+
+def test_what_is_proven_at_prices_is_asked_once(
+    tmp_path: Path, catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each group of services began at the same prices, and all of them were asked again."""
+    asked, at = list[tuple[str, bytes, bytes]](), PricedService.at
+
+    def noted(service: PricedService, unit_usd: Floats, instance_usd: Floats, clock: Clock) -> OfferedPlan:
+        asked.append((service.inquiry.scenario.name, unit_usd.tobytes(), instance_usd.tobytes()))
+        return at(service, unit_usd, instance_usd, clock)
+
+    monkeypatch.setattr(PricedService, "at", noted)
+    planned(_with_an_odd_one(tmp_path), catalogs, POOL)
+    assert len(asked) > 2
+    assert len(asked) == len(set(asked))
 
 
 def test_how_far_shares_may_be_off_is_said() -> None:

@@ -145,7 +145,7 @@ def two_batches() -> Scenario:
     own = [
         CHAT
         | {"name": name, "requests_per_second": None, "slo": {}, "input_tokens": 1500, "output_tokens": 300}
-        | {"deadline": {"requests": 630_000, "start": "22:00", "by": "00:00"}}
+        | {"deadline": {"requests": 610_000, "start": "22:00", "by": "00:00"}}
         for name in ("one", "two")
     ]
     only = {"gpus": {"allow": ["h200-sxm"]}, "providers": {"allow": ["aws"]}, "engines": ["vllm"]}

@@ -4,6 +4,7 @@ All functions return seconds for the whole model (all stages), (n,) or the shape
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -22,11 +23,13 @@ FLOPS_PER_PARAM = 2.0
 """One multiplication and one addition per parameter and token."""
 SATURATION = 12.0
 """How sharply a kernel's bandwidth bends to the datasheet's: a share of 0.8 loses 0.5 % of itself, 1.0 loses 6 %."""
+_LEAST: Final = np.finfo(np.float64).tiny
+"""Seconds that are more than none."""
 
 
 def column(values: Floats, like: Floats) -> Floats:
     """Values of n rows shaped to combine with an array of n rows and any further axes."""
-    return values.reshape(values.shape + (1,) * (like.ndim - 1))
+    return values if like.ndim == 1 else values.reshape(values.shape + (1,) * (like.ndim - 1))
 
 
 def smooth_max(left: Floats, right: Floats, norm: Floats) -> Floats:
@@ -34,7 +37,7 @@ def smooth_max(left: Floats, right: Floats, norm: Floats) -> Floats:
     power = column(norm, left)
     high = np.maximum(left, right)
     # no work at all takes no time
-    ratio = np.minimum(left, right) / np.maximum(high, np.finfo(np.float64).tiny)
+    ratio = np.minimum(left, right) / np.maximum(high, _LEAST)
     return high * (1 + ratio**power) ** (1 / power)
 
 
@@ -51,7 +54,7 @@ class Roof:
     multiply: Floats
     norm: Floats
 
-    def seconds(self, moved: Floats, multiplied: Floats) -> Floats:
+    def seconds(self, moved: Floats | float, multiplied: Floats) -> Floats:
         """Smooth maximum of moving the share `moved` and multiplying `multiplied` tokens, (n,) or (n, …)."""
         memory = column(self.move, multiplied) * moved
         return smooth_max(memory, column(self.multiply, multiplied) * multiplied, self.norm)
@@ -170,8 +173,7 @@ class Matrices:
     def seconds(self, tokens: Floats, sampled: Floats, passes: Floats | float = 1.0) -> Floats:
         """`tokens` tokens of which `sampled` are turned into a next token, in so many equal passes, the last of which
         needs the head; each reads the weights."""
-        body = self.body.seconds(np.ones_like(tokens) * passes, tokens)
-        head = self.head.seconds(np.ones_like(sampled), sampled)
+        body, head = self.body.seconds(passes, tokens), self.head.seconds(1.0, sampled)
         return body + head if self.experts is None else body + head + passes * self.experts.seconds(tokens / passes)
 
 

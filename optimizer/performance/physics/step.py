@@ -1,6 +1,7 @@
 """What the engine does in one go: a decode step over the running sequences, and the prefill of a prompt."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -80,6 +81,16 @@ class StepCosts:
     accepted: Floats
     draft_share: Floats
 
+    @cached_property
+    def _drafts(self) -> bool:
+        """Whether a draft proposes tokens in any row."""
+        return bool(np.any(self.draft_share))
+
+    @cached_property
+    def _launches(self) -> bool:
+        """Whether the host launches the kernels of a step one by one in any row."""
+        return bool(np.any(self.eager))
+
     def decode(self, sequences: Floats) -> StepParts:
         """One token for each of `sequences` (n,) running sequences.
 
@@ -89,7 +100,7 @@ class StepCosts:
         """
         batch = self.micro_batch(sequences)
         plain = self._parts(batch, batch)
-        if not np.any(self.draft_share):
+        if not self._drafts:
             return plain
         whole, draft = self._parts(batch, batch * self.verified), self.draft_share * plain.total
         parts = whole.linear, whole.attention, whole.communication, whole.overhead + draft
@@ -104,7 +115,7 @@ class StepCosts:
         attention = self.attention * batch * np.where(batch > self.crowd, self.crowded, 1.0)
         communication = self.all_reduces.seconds(tokens) + self.hand_overs.seconds(tokens)
         overhead = self.overhead + self.sequence_overhead * batch
-        if np.any(self.eager):
+        if self._launches:
             busy = linear + attention + communication + self.floor
             overhead = overhead + smooth_max(busy, self.eager, self.overlap_norm) - busy
         return StepParts(linear, attention, communication, overhead)

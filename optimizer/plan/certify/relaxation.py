@@ -52,7 +52,9 @@ class _Model:
     bounds: list[tuple[float, float]] = field(default_factory=list)
     units: list[tuple[str, float]] = field(default_factory=list)
     entries: list[tuple[int, int, float]] = field(default_factory=list)
-    of_blocks: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
+    blocks: list[RowBlock] = field(default_factory=list)
+    starts: list[tuple[int, ...]] = field(default_factory=list)
+    """Of each block its first row, then the columns that its own are counted from."""
 
     def column(self, cost: float = 0.0, upper: float = np.inf) -> int:
         self.cost.append(cost)
@@ -73,8 +75,9 @@ class _Model:
         Returns:
             The first of the new columns.
         """
-        first, bases = len(self.cost), np.array([len(self.cost), replicas, instance])
-        self.of_blocks.append((block.row + len(self.bounds), block.column + bases[block.counted_from], block.value))
+        first = len(self.cost)
+        self.blocks.append(block)
+        self.starts.append((len(self.bounds), first, replicas, instance))
         self.cost += block.cost
         self.upper += [np.inf] * len(block.cost)
         self.bounds += [(-np.inf, 0.0)] * block.rows
@@ -84,9 +87,15 @@ class _Model:
     def matrix(self) -> tuple[Ints, Ints, Floats]:
         """Rows, columns and values of all entries."""
         row, column, value = (np.array(part) for part in zip(*self.entries, strict=True))
-        parts = zip((row, column, value.astype(float)), *self.of_blocks, strict=True)
-        row, column, value = (np.concatenate(part) for part in parts)
-        return row, column, value
+        if not self.blocks:
+            return row, column, value.astype(float)
+        # (entries of blocks,) the number of the block
+        number = np.repeat(np.arange(len(self.blocks)), [len(block.row) for block in self.blocks])
+        starts, counted_from = np.array(self.starts), np.concatenate([block.counted_from for block in self.blocks])
+        rows = np.concatenate([block.row for block in self.blocks]) + starts[number, 0]
+        columns = np.concatenate([block.column for block in self.blocks]) + starts[number, 1 + counted_from]
+        values = np.concatenate([block.value for block in self.blocks])
+        return np.concatenate((row, rows)), np.concatenate((column, columns)), np.concatenate((value, values))
 
 
 def relaxed(

@@ -192,10 +192,13 @@ class _Prover:
         best: tuple[tuple[float, float], Sum, Relaxed, Relaxed] | None = None
         most = float(self.claim) if self.claim is not None else PROVEN
         for each in sums_between(self.problem, part.region, part.relaxed)[:LOOKED_AT]:
-            low, high = (
-                self._relaxed(part.region.within(side))
-                for side in sides(self.problem, each.over, list(each.members), each.most)
-            )
+            first, second = sides(self.problem, each.over, list(each.members), each.most)
+            low = self._relaxed(part.region.within(first))
+            if best is not None and min(low.usd_per_hour, most) < best[0][0]:
+                # whatever the other side is, another split is better; the work that it may take counts all the same
+                self.relaxations += 1
+                continue
+            high = self._relaxed(part.region.within(second))
             bounds = sorted(min(side.usd_per_hour, most) for side in (low, high))
             if best is None or (bounds[0], bounds[1]) > best[0]:
                 best = (bounds[0], bounds[1]), each, low, high

@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.base.remembered import Remembered
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.mixes import OverloadedMix
@@ -22,6 +24,8 @@ NEAR_A_CORNER = 0.02
 
 LOAD_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""
+
+_SUSTAINABLE_RATE: Final = Remembered(sustainable_rate)
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ def _between(choice: WorkloadOptions, classes: tuple[int, ...], sent: Sequence[_
     """What is predicted of deployments that are sent the same classes of a workload, each in shares of its own."""
     rows = np.array([each.column.configuration for each in sent])
     mixes = [choice.mix(classes, np.array(each.by_class)[list(classes)]) for each in sent]
-    found = sustainable_rate(choice.setup.take(rows), by_row(mixes), choice.limits.take(rows))
+    found = _SUSTAINABLE_RATE(choice.setup.take(rows), by_row(mixes), choice.limits.take(rows))
     of_each = zip(sent, mixes, found.rate_per_s.tolist(), found.limited_by.tolist(), strict=True)
     return [
         Service(each.by_class, classes, mix, rate_per_s * each.serving_share, limited_by)

@@ -1,18 +1,19 @@
 """What the users of deployments wait for: predicted at the highest load of every mix that each is sent over the week.
 
 Deployments of a workload are predicted together, one row of arrays for each that serves the same classes: some hundred
-take no longer than a few.
+take no longer than a few. Plans beside a plan run much the same, which is predicted once.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
+from optimizer.base.remembered import Remembered
 from optimizer.base.units import MS_PER_S
 from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.candidates.options import WorkloadOptions
@@ -21,6 +22,10 @@ from optimizer.performance.candidates.predict import STATISTICS, OperatingPoint,
 from optimizer.performance.uncertainty.evidence import Margins
 from optimizer.plan.question.service import Service
 from optimizer.plan.record.fields import ByStatistic
+
+_OPERATE: Final = Remembered(operate)
+_BOUNDED: Final = Remembered(bounded)
+_SUSTAINABLE_RATE: Final = Remembered(sustainable_rate)
 
 
 class PointRow(NamedTuple):
@@ -120,7 +125,7 @@ def latencies_of(choice: WorkloadOptions, deployments: Sequence[DeploymentLoads]
         mix = by_row([sent[number][key][1].mix for number, key in pairs])
         rate_per_s = np.array([sent[number][key][0] / deployments[number].serving_share for number, key in pairs])
         setup, margins = choice.setup.take(rows), choice.limits.margins.take(rows)
-        own, slowed = operate(setup, mix, rate_per_s), bounded(setup, mix, rate_per_s, margins)
+        own, slowed = _OPERATE(setup, mix, rate_per_s), _BOUNDED(setup, mix, rate_per_s, margins)
         predicted |= {pair: PointRow(classes, own, at) for at, pair in enumerate(pairs)}
         bound |= {pair: PointRow(classes, slowed, at) for at, pair in enumerate(pairs)}
     return [
@@ -148,7 +153,7 @@ def rates_as_predicted(choice: WorkloadOptions, rows: Sequence[int], services: S
         own: Ints = np.array([rows[at] for at in places])
         exactly = replace(choice.limits.take(own), margins=Margins.same(), counted=CountedShares.of_all(1))
         mix = by_row([services[at].mix for at in places])
-        rates[places] = sustainable_rate(choice.setup.take(own), mix, exactly).rate_per_s
+        rates[places] = _SUSTAINABLE_RATE(choice.setup.take(own), mix, exactly).rate_per_s
     return rates
 
 

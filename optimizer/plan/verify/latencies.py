@@ -4,10 +4,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from optimizer.base.remembered import Remembered
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Workload
@@ -27,6 +28,9 @@ ABOUT = 1e-3
 
 SHARE_DIGITS = 12
 """To which shares of classes are the same mix."""
+
+_OPERATE: Final = Remembered(operate)
+_AT_BOUND: Final = Remembered(at_bound)
 
 
 def service_levels(claim: Claim) -> Findings:
@@ -87,7 +91,7 @@ def _predictions(claim: Claim, by_mix: Sequence[Mapping[Shares, Sequence[PeriodR
         mix = _mix(claim.workloads[workload], classes, shares, claim.policy.router)
         setup, room = claim.setup.take(rows), claim.margins.take(rows)
         rates = np.array([load.rate_per_s for load in loads])
-        point, bound = operate(setup, mix, rates), at_bound(setup, mix, rates, room)
+        point, bound = _OPERATE(setup, mix, rates), _AT_BOUND(setup, mix, rates, room)
         found |= {load: PredictedRow(point, bound, row) for row, load in enumerate(loads)}
     return found
 

@@ -69,10 +69,15 @@ class ShownPlan:
 
 @dataclass
 class _Service:
-    """What is kept of a service while prices move; of a plan what it takes, and the whole is read once it is chosen."""
+    """What is kept of a service while prices move; of a plan what it takes, and the whole is read once it is chosen.
+
+    Groups of services begin at the same prices, and often come to the same: what is proven there is asked once.
+    """
 
     priced: PricedService
     plans: list[Answer] = field(default_factory=list)
+    proven_at: dict[bytes, Reply] = field(default_factory=dict)
+    """What was answered to tolls, as far as a search for it came to its end."""
 
 
 class Services:
@@ -113,8 +118,13 @@ class Services:
 
     def at(self, number: int, unit_usd: Floats, instance_usd: Floats, allowance: Allowance) -> Reply:
         """The cheapest plan at tolls for an hour of a unit of each limit (L, 168) and an instance of each pool."""
-        service = self._services[number]
-        return self._reply(service, service.priced.at(unit_usd, instance_usd, allowance.clock()))
+        service, tolls = self._services[number], unit_usd.tobytes() + instance_usd.tobytes()
+        if (known := service.proven_at.get(tolls)) is not None:
+            return known
+        reply = self._reply(service, service.priced.at(unit_usd, instance_usd, allowance.clock()))
+        if reply.outcome in ("optimal", "infeasible"):
+            service.proven_at[tolls] = reply
+        return reply
 
     def block(self, number: int, joint_hours: Ints) -> Block | None:
         """Its part of a program of all services; None where one program does not say all of it."""
