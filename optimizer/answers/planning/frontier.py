@@ -290,4 +290,5 @@ def _summary(inquiry: Inquiry, fields: str, solved: Sequence[Point], left_out: s
     proof, or_less = ("each proven optimal", "") if proven else ("some not proven in time", " or less")
     infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
     range_usd = f"${min(costs):,.2f} to ${max(costs):,.2f} a month{or_less}"
-    return f"The cheapest {plan} for {name} costs {range_usd} along {fields}: {len(solved)} points, {proof}{infeasible}{left_out}."
+    told = f"{len(solved)} points, {proof}{infeasible}{left_out}"
+    return f"The cheapest {plan} for {name} costs {range_usd} along {fields}: {told}."
