@@ -256,7 +256,7 @@ def _simpler_words(report: PlanReport) -> str:
 
 def least_words(report: PlanReport, said: Container[str] = ()) -> str:
     """What no plan undercuts, and which plans that is said of where that was not; empty where it is the plan's cost."""
-    if not report.relative_gap or not report.bound_usd:
+    if not report.relative_gap or not report.bound_usd or money(report.bound_usd) == money(report.cheapest_usd):
         return ""
     of_what = _of_what(report, said)
     return f"none{of_what}{',' if ',' in of_what else ''} costs less than {money(report.bound_usd)}"
