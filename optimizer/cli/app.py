@@ -1,9 +1,11 @@
 """The `optimizer` command: its subcommands, and every error turned into a message and an exit code."""
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from functools import wraps
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -15,7 +17,7 @@ from optimizer.base.errors import InputError, OptimizerError
 from optimizer.base.files import forget_inputs
 from optimizer.base.version import VERSION
 from optimizer.cli import calls, commands, signals
-from optimizer.cli.options import Exit
+from optimizer.cli.options import Exit, QuietOption
 from optimizer.cli.terminal import no_command, prepare_streams, printable, say, say_findings, show
 
 
@@ -55,13 +57,34 @@ class LazyGroup(TyperGroup):
         return name, listed if isinstance(listed, TyperGroup) else _loaded(ctx, str(name)), rest
 
 
+SERVICES: Final = frozenset({"serve", "mcp"})
+"""Commands that answer until they are stopped: what they say on stderr is where they can be asked."""
+
+
 def _loaded(ctx: Any, name: str) -> Any:
     """The command of that name in the group that is being run."""
     group = () if ctx.parent is None else (ctx.info_name,)
     function = getattr(commands, "_".join((*group, name)).replace("-", "_"))
     single = typer.Typer(add_completion=False)
-    single.command(name)(function)
+    single.command(name)(function if name in SERVICES else _with_quiet(function))
     return get_command(single)
+
+
+def _with_quiet(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with `--quiet`, which scripts give to all: one without remarks has nothing to leave out."""
+    signature = inspect.signature(function)
+    if "quiet" in signature.parameters:
+        return function
+
+    @wraps(function)
+    def command(*arguments: Any, quiet: bool, **options: Any) -> None:
+        del quiet
+        function(*arguments, **options)
+
+    quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption)
+    vars(command)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), quiet])
+    command.__annotations__ = {**function.__annotations__, "quiet": QuietOption}
+    return command
 
 
 def _listed() -> None:

@@ -110,7 +110,7 @@ def test_a_fleet_that_never_beats_the_api_is_said_to_need_more_than_all(
     as_much_usd = 21_800 / known.utilization[0].wins_from
     found = e8(tmp_path, round(as_much_usd * needs) - 6_800).hosting
     assert found is not None
-    assert f"beats the API never: it would need {said} of what it sustains; the" in found.utilization[0].text
+    assert f"never beats the API: it would need {said} of what it sustains; the" in found.utilization[0].text
 
 
 def test_a_mix_that_saves_nothing_is_no_row_and_no_reason_to_admit_anything(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Every point of a frontier is the optimum of the edited scenario, and its breakpoints are where the cost changes."""
 
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from support.command import Command
@@ -11,6 +12,9 @@ from optimizer.answers.planning.frontier import Frontier, frontier, sweep_of
 from optimizer.base.errors import Exit, InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.plan.question.inquiry import Inquiry
+from optimizer.plan.record.fields import Outcome
+from optimizer.plan.record.fleet import Outline
 from optimizer.plan.variants import frontier as swept
 from optimizer.plan.variants.frontier import Sweep, set_to
 from optimizer.report.exits import exit_of
@@ -34,12 +38,44 @@ def line(few: Catalogs, scenario: Scenario) -> Frontier:
     return frontier(scenario, few, [sweep_of("tpot_ms=2:42:5", scenario)])
 
 
+@pytest.fixture(scope="module")
+def asked(few: Catalogs, scenario: Scenario) -> Inquiry:
+    return Inquiry.of(scenario, few)
+
+
 def cost(scenario: Scenario, few: Catalogs, **tpot: float) -> str | None:
     first = scenario.workloads[0]
     slo = first.slo.model_copy(update={"tpot_ms": first.slo.tpot_ms.model_copy(update=tpot)})  # type: ignore[union-attr]
     edited = scenario.model_copy(update={"workloads": (first.model_copy(update={"slo": slo}),)})
     usd = monthly_cost(edited, few)
     return None if usd is None else f"{usd:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("field", "found", "told"),
+    [
+        ("tpot_ms", [90, 95, None, 80, 85], [90, 90, 90, 80, 80]),
+        ("requests_per_second", [80, 70, None, 75, 90], [70, 70, 75, 75, 90]),
+    ],
+)
+def test_a_search_cut_short_knows_the_plans_of_points_that_ask_for_more(
+    field: str, found: list[int | None], told: list[int], monkeypatch: pytest.MonkeyPatch, asked: Inquiry
+) -> None:
+    """A page showed a cost that rose by half where TTFT could be longer. What is proven stays."""
+
+    def point(usd: int | None) -> swept.Point:
+        outcome: Outcome = "optimal" if usd == 70 else "unproven" if usd is None else "feasible"
+        return swept.Point({}, outcome, None if usd is None else Outline(monthly_cost_usd=Decimal(usd)))
+
+    sweep = Sweep(field, 10, 50, 5)
+    for first, second in ((sweep, None), (Sweep("confidence", 0.5, 0.6, 2), sweep)):
+        costs = found if second is None else [usd for usd in found for _ in range(2)]
+        each = map(point, costs)
+        monkeypatch.setattr(swept, "_at", lambda *_, each=each: next(each))
+        rows = swept.points(asked, first, second, lambda: None)
+        lines = rows if second is None else list(zip(*rows, strict=True))
+        assert [[point.cost_usd for point in line] for line in lines] == [told] * len(lines)
+        assert {point.outcome for line in lines for point in line} <= {"feasible", "optimal"}
 
 
 def test_every_point_is_the_optimum_there(line: Frontier, few: Catalogs, scenario: Scenario) -> None:

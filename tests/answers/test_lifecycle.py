@@ -277,6 +277,13 @@ def test_text_and_markdown_start_with_the_answer(shipped: LifecycleReport) -> No
     text = lifecycle_text(shipped)
     assert text.startswith("$")
     assert " over 12 months for lifecycle-70b: training $3,729.02, checkpoints $" in text.splitlines()[0]
+    first = shipped.by_month[0]
+    assert first.cumulative_usd is not None
+    assert first.serving_usd is not None
+    shown_usd = first.serving_usd + first.training_usd + first.storage_usd
+    assert (
+        f"  training before month 1: ${first.cumulative_usd - shown_usd:,.2f}, counted in the cumulative cost\n" in text
+    )
     assert max(map(len, text.splitlines())) <= 120
     assert len(text.splitlines()) <= 60
     assert lifecycle_markdown(shipped).startswith("# Life of lifecycle-70b\n")

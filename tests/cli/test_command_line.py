@@ -10,6 +10,7 @@ import pytest
 from support.command import Command, Result
 
 from optimizer.cli import calls
+from optimizer.cli.commands import COMMANDS
 from optimizer.plan.record.report import PlanReport
 from optimizer.report.export import as_json
 from optimizer.report.schemas import SCHEMAS
@@ -76,6 +77,18 @@ def test_every_command_explains_itself(command: tuple[str, ...], optimizer: Comm
     result = optimizer(*command, "--help")
     assert result.code == 0
     assert "Usage: " in result.out
+
+
+@pytest.mark.parametrize("path", sorted({*COMMANDS} - {"serve", "mcp"}))
+def test_every_command_that_ends_takes_quiet(path: str, optimizer: Command) -> None:
+    result = optimizer(*path.split(), "--quiet", "--help")
+    assert (result.code, result.err) == (0, "")
+    assert "--quiet" in result.out
+
+
+def test_quiet_changes_nothing_of_an_answer_without_remarks(optimizer: Command) -> None:
+    asked = ("catalog", "list", "gpus", "--filter", "l4")
+    assert optimizer(*asked, "--quiet") == optimizer(*asked)
 
 
 @pytest.mark.parametrize(("command", "says"), [("frontier", "FIELD=A:B:N"), ("compare", ".[sheet]")])

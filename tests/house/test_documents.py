@@ -8,7 +8,7 @@ from support.golden import Golden
 from support.paths import ROOT
 
 from optimizer.base.model import Strict
-from optimizer.inputs.scenario import demand, scenario
+from optimizer.inputs.scenario import demand, fields, scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.report.schemas import SCHEMAS, schema
 
@@ -39,11 +39,13 @@ RECORDS = [
         "Policy",
         "AllowDeny",
     ),
-    *("Quota", "Countries", "Survive", "Grid", "Robust", "Spot", "Elastic", "PerSecond", "Egress", "Migration"),
+    *("Quota", "Countries", "Regions", "Survive", "Grid", "Robust", "Spot", "Elastic", "PerSecond", "Egress"),
+    "Migration",
     "InForce",
     *("Lifecycle", "TrainingRun", "Checkpoints", "MeasuredRun", "Horizon", "GrowthBranch", "PriceChange"),
     *("Risk", "Spread", "DaysSpread", "PriceSpread", "Correlations"),
 ]
+ELSEWHERE = {"RecordedRequests": demand, "Regions": fields}
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 FIELD = re.compile(r"^\| `(\w+)` \|\s*([^|]*?)\s*\|", re.MULTILINE)
 
@@ -59,7 +61,7 @@ def test_published_schemas_are_those_of_the_code(name: str, golden: Golden) -> N
 def test_every_scenario_field_is_described_with_its_default(record: str) -> None:
     page = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
     section = page.split(f"\n## {record}\n", maxsplit=1)[1].split("\n## ", maxsplit=1)[0]
-    model: type[Strict] = getattr(demand if record == "RecordedRequests" else scenario, record)
+    model: type[Strict] = getattr(ELSEWHERE.get(record, scenario), record)
     told = dict(FIELD.findall(section))
     assert list(told) == list(model.model_fields)
     for name, field in model.model_fields.items():

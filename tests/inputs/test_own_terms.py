@@ -236,6 +236,27 @@ def test_a_market_held_against_another_policy_is_the_market_of_that_policy(catal
         assert (again.storage_usd_per_month == fresh.storage_usd_per_month).all()
 
 
+@pytest.mark.parametrize(
+    ("regions", "governed", "others"),
+    [
+        ({}, False, True),
+        ({"allow": ["us-*"]}, False, True),
+        ({"allow": ["*"]}, False, True),
+        ({"allow": ["us-gov-west-1", "us-east-1"]}, True, True),
+        ({"allow": ["us-gov-*"]}, True, False),
+        ({"allow": ["us-gov-*"], "deny": ["us-gov-west-1"]}, False, False),
+    ],
+)
+def test_a_region_of_a_government_is_bought_in_where_it_is_named(
+    regions: dict[str, list[str]], governed: bool, others: bool, catalogs: Catalogs
+) -> None:
+    policy = Policy.model_validate({"regions": regions})
+    found = market(catalogs, policy)
+    there = {offer.region for offer, admitted in zip(found.offers, found.admitted, strict=True) if admitted}
+    assert ("us-gov-west-1" in there, "us-east-1" in there) == (governed, others)
+    assert policy.regions.permits("us-gov-west-1") == governed
+
+
 def test_every_shipped_region_is_placed_or_says_why_not(catalogs: Catalogs) -> None:
     regions = catalogs.terms.regions
     assert {(offer.provider, offer.region) for offer in catalogs.offers} == set(regions)

@@ -12,9 +12,10 @@ from optimizer.inputs.scenario.checks import check_scenario
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.avoiding import NAMES, keeping_to_measured
 from optimizer.performance.candidates.network import network_ms, round_trip_ms
+from optimizer.performance.market.market import market
 from optimizer.performance.market.supply import supply
 from optimizer.plan.explain.binding import requirements
-from optimizer.plan.grounds.warnings import warnings
+from optimizer.plan.grounds.filters import too_far_to_tell
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.solving import solved
 from optimizer.plan.readback.readback import read_back
@@ -138,7 +139,11 @@ def test_a_plan_says_what_of_a_latency_is_network_and_what_was_left_out(few: Cat
     texts = [item.text for item in requirements(scenario, few, bought)]
     assert any("ms of network to" in text for text in texts if "TTFT" in text)
     assert not any("network" in text for text in texts if "TPOT" in text)
-    assert any("regions are left out" in text for text in warnings(scenario, few, bought, None))
+    (told,) = too_far_to_tell(scenario, answer.inquiry.market)
+    assert told.endswith("are left out: nobody measured the network to them (network_ms says it)")
+    # what is not admitted anyway is no loss
+    near = asking({"providers": {"allow": ["aws"]}}, users_in="germany")
+    assert not list(too_far_to_tell(near, market(few, near.policy)))
 
 
 def test_geographies_that_nobody_measured_are_refused_by_name(few: Catalogs) -> None:

@@ -192,6 +192,9 @@ def test_how_far_a_quote_may_exceed_a_price_that_nobody_lists(asking: Asked) -> 
     assert 50 + Decimal("1.9") * 100 < 249 < 50 + 2 * 100
     (asked,) = price_doubts([listed, unlisted])
     assert asked.endswith(f"{d.gpus_per_instance}×{d.gpu} at {d.provider} (derived: 2 x 1.50)")
+    spot = unlisted.model_copy(update={"pricing_term": "spot"})
+    quoted, looked_up = price_doubts([spot, listed, unlisted])
+    assert (quoted, looked_up) == (asked, asked.replace(asked.partition(":")[0], "look up today's spot price"))
     not_known = beside("listed", "249", "99").model_copy(update={"outcome": "feasible"})
     for plan, others in (([listed], [beside("listed", "249", "99")]), ([unlisted], [not_known]), ([unlisted], [])):
         assert not list(quotes_worth_taking(plan, others))

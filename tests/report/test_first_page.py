@@ -182,11 +182,30 @@ def test_how_far_a_plan_may_be_off_is_told_by_what_none_costs_less_than(planned:
     """One figure on the page and none where nothing is open."""
     closed = planned("chat-8b")
     left_open = closed.model_copy(update={"bound_usd": 123.45, "relative_gap": 0.1})
-    for report, words in ((closed, ""), (left_open, "none costs less than $123.45")):
+    by_a_hair = closed.model_copy(update={"bound_usd": closed.cheapest_usd, "relative_gap": 1e-9})
+    for report, words in ((closed, ""), (by_a_hair, ""), (left_open, "none costs less than $123.45")):
         (text,) = (section.lines[0] for section in plan_sections(report, verbose=False) if section.title == "How sure")
         assert ("none costs less" in text) == bool(words)
         assert words in text
         assert "gap" not in text
+
+
+def test_what_was_not_looked_for_is_told(planned: Callable[[str], PlanReport]) -> None:
+    """A plan may not be the simplest, and one comparison is left out for its own share of a limit."""
+    closed = planned("chat-8b")
+    assert closed.simplicity is not None
+    told = closed.explanation.model_copy(update={"not_worked_out": ["without runpod"]})
+    unsure = closed.simplicity.model_copy(update={"proven": False})
+    for report, words in (
+        (
+            closed.model_copy(update={"simplicity": unsure}),
+            "a simpler plan within 5 % of the cheapest is not ruled out",
+        ),
+        (closed.model_copy(update={"explanation": told}), "1 comparison left out as its share of a limit was used up"),
+    ):
+        (text,) = (section.lines for section in plan_sections(report, verbose=False) if section.title == "How sure")
+        assert words in text
+        assert words not in str(plan_sections(closed))
 
 
 def test_what_moving_costs_stands_with_the_plan(planned: Callable[[str], PlanReport]) -> None:

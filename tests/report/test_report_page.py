@@ -16,8 +16,8 @@ from optimizer.base import extras
 from optimizer.base.errors import InputError
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED
-from optimizer.report.plan.charts import drawn
+from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, names_in_charts
+from optimizer.report.plan.charts import drawn, moves
 from optimizer.report.plan.page import page_html
 from optimizer.report.plan.sections import plan_sections
 
@@ -108,6 +108,10 @@ def test_a_chart_that_would_be_flat_or_blank_is_a_sentence(found: Page) -> None:
     assert found.frontier is not None
     (first, *_) = found.frontier.points
     flat = found.frontier.model_copy(update={"points": [first, first]})
+    doubtful = found.frontier.model_copy(
+        update={"points": [point.model_copy(update={"outcome": "feasible"}) for point in found.frontier.points]}
+    )
+    assert not moves(doubtful)
     (curve, *_) = found.curves
     nothing = curve.ttft_ms * float("nan")
     html = page_html(replace(found, frontier=flat, curves=(replace(curve, ttft_ms=nothing, tpot_ms=nothing),)))
@@ -131,6 +135,17 @@ def test_the_maps_show_the_plan_and_why_others_failed(found: Page) -> None:
         assert cells[d.gpu, d.precision] == IN_PLAN
     assert {"quality"} <= set(cells.values())
     assert all(any(cells[gpu, p] != NOT_OFFERED for gpu in shown.gpus) for p in shown.precisions)
+    assert all(any(cells[gpu, p] != NOT_OFFERED for p in shown.precisions) for gpu in shown.gpus)
+
+
+def test_deployments_that_run_the_same_are_told_apart_in_charts(found: Page) -> None:
+    d, *_ = found.report.deployments
+    one = names_in_charts([d])
+    elsewhere = d.model_copy(update={"provider": "elsewhere"})
+    reserved = d.model_copy(update={"pricing_term": "reserved_1y"})
+    assert names_in_charts([d, d.model_copy(update={"gpu": "l4"})])[0] == one[0]
+    assert [name.rpartition(", ")[2] for name in names_in_charts([d, elsewhere])] == [f"{d.provider})", "elsewhere)"]
+    assert len({*names_in_charts([d, elsewhere, reserved]), *one}) == 4
 
 
 def test_curves_meet_their_limit_where_the_capacity_is(found: Page) -> None:

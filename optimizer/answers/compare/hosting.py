@@ -228,13 +228,15 @@ def _utilizations(found: Hostings, by_api: PlannedFleet) -> Iterator[WinningUtil
             continue
         full = sum((_worth_at_capacity(fleet, d, prices) for d in fleet.deployments), Decimal(0))
         wins, planned = float(fleet.monthly_cost_usd / full), float(by_api.monthly_cost_usd / full)
-        can = f"from {wins:.1%}" if wins <= 1 else f"never: it would need {_beyond_all(wins)}"
+        beats = (
+            f"beats the API from {wins:.1%}" if wins <= 1 else f"never beats the API: it would need {_beyond_all(wins)}"
+        )
         load = f"the scenario's demand is {planned:.1%} of it"
         yield WinningUtilization(
             hosting=way,
             wins_from=wins,
             planned=planned,
-            text=f"the {way} fleet beats the API {can} of what it sustains; {load}",
+            text=f"the {way} fleet {beats} of what it sustains; {load}",
         )
 
 

@@ -27,7 +27,7 @@ from optimizer.plan.explain.unpublished import savings, unpublished
 from optimizer.plan.explain.ways_out import ways_out
 from optimizer.plan.grounds.benchmark import first_benchmark
 from optimizer.plan.grounds.exposure import exposure
-from optimizer.plan.grounds.filters import idle_filters, left_out_unrecorded
+from optimizer.plan.grounds.filters import idle_filters, left_out_unrecorded, too_far_to_tell
 from optimizer.plan.grounds.rejections import Census, nearest_misses
 from optimizer.plan.grounds.scope import narrow
 from optimizer.plan.grounds.track_record import track_record
@@ -94,6 +94,7 @@ def explained(
         warnings=[
             *idle_filters(scenario, inquiry.market),
             *warnings(scenario, catalogs, bought, week, found.next_best),
+            *too_far_to_tell(scenario, inquiry.market),
             *left_out_unrecorded(scenario, inquiry.market),
             *savings(found.unpublished),
         ],

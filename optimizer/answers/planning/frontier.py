@@ -287,9 +287,8 @@ def _summary(inquiry: Inquiry, fields: str, solved: Sequence[Point], left_out: s
         found = all(point.outcome == "infeasible" for point in solved)
         return f"No plan {'meets' if found else 'was found in time for'} {name} anywhere along {fields}."
     proven = all(point.outcome in PROVEN for point in solved)
-    proof = "each proven optimal" if proven else "some not proven in time"
+    proof, or_less = ("each proven optimal", "") if proven else ("some not proven in time", " or less")
     infeasible = f", {len(solved) - len(costs)} without a plan" if len(costs) < len(solved) else ""
-    return (
-        f"The cheapest {plan} for {name} costs ${min(costs):,.2f} to ${max(costs):,.2f} a month along {fields}: "
-        f"{len(solved)} points, {proof}{infeasible}{left_out}."
-    )
+    range_usd = f"${min(costs):,.2f} to ${max(costs):,.2f} a month{or_less}"
+    told = f"{len(solved)} points, {proof}{infeasible}{left_out}"
+    return f"The cheapest {plan} for {name} costs {range_usd} along {fields}: {told}."

@@ -76,7 +76,7 @@ def compare(
     if output_format is SheetFormat.XLSX and output is not None:
         write_bytes(output, calls.compare_xlsx(answer, top))
     else:
-        write(_rendered(answer, output_format, top), output)
+        write(_rendered(answer, output_format, top, quiet=quiet), output)
     raise typer.Exit(calls.exit_of(answer))
 
 
@@ -98,18 +98,19 @@ def _check_sheet(form: SheetFormat, output: Path | None) -> None:
     optional("xlsxwriter", extra=calls.SHEET_EXTRA)
 
 
-def _rendered(answer: "calls.Comparison", form: SheetFormat, top: int | None) -> str:
+def _rendered(answer: "calls.Comparison", form: SheetFormat, top: int | None, *, quiet: bool) -> str:
     if form is SheetFormat.CSV:
         return calls.compare_csv(answer, top)
     if form is SheetFormat.HTML:
-        return calls.compare_html(answer, top, _chart_if_it_can_be_drawn(answer, top))
+        return calls.compare_html(answer, top, _chart_if_it_can_be_drawn(answer, top, quiet=quiet))
     return calls.rendered(calls.compare_answer(answer, top), answer, form.value)
 
 
-def _chart_if_it_can_be_drawn(answer: "calls.Comparison", top: int | None) -> str:
+def _chart_if_it_can_be_drawn(answer: "calls.Comparison", top: int | None, *, quiet: bool) -> str:
     """The page holds all figures without it, so that it is written all the same."""
     try:
         return calls.compare_chart(answer, top or names.MOST_SHOWN)
     except InputError as error:
-        say(f"the page has no chart: {printable(str(error))}")
+        if not quiet:
+            say(f"the page has no chart: {printable(str(error))}")
         return ""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -162,6 +162,20 @@ class AllowDeny(Strict):
         """Whether something that goes by these names passes both lists."""
         allowed = not self.allow or _any_match(names, self.allow)
         return allowed and not _any_match(names, self.deny)
+
+
+FOR_A_GOVERNMENT: Final = ("us-gov-",)
+"""How the names of regions begin in which only a government, and who works for it, may rent."""
+
+
+class Regions(AllowDeny):
+    """Names or wildcards of regions; those of a government are allowed by an entry that begins as they do."""
+
+    def permits(self, *names: str) -> bool:
+        """Whether a region that goes by these names passes both lists."""
+        named = tuple(pattern for pattern in self.allow if pattern.startswith(FOR_A_GOVERNMENT))
+        closed = any(name.startswith(FOR_A_GOVERNMENT) for name in names)
+        return super().permits(*names) and (not closed or _any_match(names, named))
 
 
 class Countries(AllowDeny):

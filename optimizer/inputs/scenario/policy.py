@@ -22,6 +22,7 @@ from optimizer.inputs.scenario.fields import (
     PositiveShare,
     PositiveUsd,
     PositiveWhole,
+    Regions,
     Share,
     Usd,
     Whole,
@@ -235,7 +236,7 @@ class Policy(Strict):
 
     providers: Annotated[AllowDeny, NameOf("provider")] = AllowDeny()
     gpus: Annotated[AllowDeny, NameOf("gpu")] = AllowDeny()
-    regions: Annotated[AllowDeny, NameOf("region")] = AllowDeny()
+    regions: Annotated[Regions, NameOf("region")] = Regions()
     countries: Annotated[Countries, NameOf("country")] = Countries()
     sellers: Annotated[tuple[SellerKind, ...], Field(min_length=1), Listed] = ("hyperscaler", "established")
     """Kinds of seller that one would sign with; hardware of one's own has none."""

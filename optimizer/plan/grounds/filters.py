@@ -11,6 +11,7 @@ from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.records import Offer
 from optimizer.inputs.scenario.fields import AllowDeny
 from optimizer.inputs.scenario.scenario import Scenario
+from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.market import Market, permitted
 
@@ -71,6 +72,24 @@ def left_out_unrecorded(scenario: Scenario, market: Market) -> Iterator[str]:
         gone = _gone(market, admitted & permitted(anywhere, market) & nowhere, admitted & permitted(workload, market))
         if workload.countries.restricts and gone:
             yield f"{workload.name}: {_unrecorded('country_known', gone)}"
+
+
+def too_far_to_tell(scenario: Scenario, market: Market) -> Iterator[str]:
+    """How many of the regions that are admitted are left out since nobody measured how far they are from users."""
+    gpu_is_allowed = np.array([scenario.policy.gpus.permits(offer.gpu) for offer in market.offers], dtype=bool)
+    # what is said -> the workloads that it is true of
+    told: dict[str, list[str]] = {}
+    for workload in scenario.workloads:
+        admitted = np.flatnonzero(gpu_is_allowed & market.admitted & permitted(workload, market))
+        places = {(offer.provider, offer.region) for offer in (market.offers[row] for row in admitted)}
+        unknown = sum(round_trip_ms(workload, market.catalogs, *place) is None for place in places)
+        if workload.knows_where_users_are and unknown:
+            told.setdefault(f"{unknown} of {len(places)}", []).append(workload.name)
+    for count, names in told.items():
+        yield (
+            f"{', '.join(names)}: {count} regions that are admitted are left out: nobody measured the network to them "
+            "(network_ms says it)"
+        )
 
 
 def _gone(market: Market, left_out: Flags, left: Flags) -> list[str]:

@@ -1,6 +1,6 @@
 """What the report's charts show, as plain arrays: latency over load, roofline positions, who was rejected and why."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -80,15 +80,26 @@ class RejectionMap:
     """(GPUs, precisions): a criterion, or PASSES, IN_PLAN, NOT_OFFERED."""
 
 
-def short(d: Deployment) -> str:
-    """A deployment in a legend."""
+def names_in_charts(deployments: Sequence[Deployment]) -> list[str]:
+    """Each deployment in a legend, with its seller, or region and term too, where others run the same."""
+    names = [_named(d, d.engine) for d in deployments]
+    for apart in ("{0.engine}, {0.provider}", "{0.engine}, {0.provider} {0.region} {0.pricing_term}"):
+        often = Counter(names)
+        names = [
+            _named(d, apart.format(d)) if often[name] > 1 else name for d, name in zip(deployments, names, strict=True)
+        ]
+    return names
+
+
+def _named(d: Deployment, how: str) -> str:
     pool = "" if d.pool == "all" else f" {d.pool}"
-    return f"{d.workload}{pool}: {d.gpus_per_replica}×{d.gpu} {d.precision} ({d.engine})"
+    return f"{d.workload}{pool}: {d.gpus_per_replica}×{d.gpu} {d.precision} ({how})"
 
 
 def curves(answer: Answer, plan: PlannedFleet) -> Iterator[Curve]:
     """Latency over load for every deployment."""
-    for (column, mix), d in zip(stands_for(answer), plan.deployments, strict=True):
+    names = names_in_charts(plan.deployments)
+    for (column, mix), d, name in zip(stands_for(answer), plan.deployments, names, strict=True):
         options, row = answer.inquiry.options[column.workload], column.configuration
         capacity = d.max_requests_per_second / d.replicas
         rates = np.linspace(LOWEST_SHARE, HIGHEST_SHARE, LOADS) * capacity
@@ -102,7 +113,7 @@ def curves(answer: Answer, plan: PlannedFleet) -> Iterator[Curve]:
         # a gap in the line where the queue grows without end
         ms = np.where(point.stable, MS_PER_S, np.nan)
         yield Curve(
-            label=short(d),
+            label=name,
             rate_per_s=rates,
             ttft_ms=(options.limits.before_s[row] + ttft_s) * ms,
             tpot_ms=tpot_s * ms,
@@ -120,7 +131,8 @@ def _limit(latency: Latency | None) -> tuple[str, float] | None:
 
 def roofline_points(answer: Answer, plan: PlannedFleet) -> Iterator[RooflinePoint]:
     """Decode at the planned concurrency and prefill of one prompt, over dense and shared matrices."""
-    for (column, mix), d in zip(stands_for(answer), plan.deployments, strict=True):
+    names = names_in_charts(plan.deployments)
+    for (column, mix), d, name in zip(stands_for(answer), plan.deployments, names, strict=True):
         setup = answer.inquiry.options[column.workload].setup.take(np.array([column.configuration]))
         point = operate(setup, mix, np.array([d.requests_per_second / d.replicas]))
         body = matrices(setup).body
@@ -133,7 +145,7 @@ def roofline_points(answer: Answer, plan: PlannedFleet) -> Iterator[RooflinePoin
             ("prefill", prompt, float(point.requests.demand.mean(point.prefill_s)[0])),
         ):
             computing = per_token * tokens
-            yield RooflinePoint(f"{short(d)}, {phase}", computing / reading, min(computing / whole, 1.0))
+            yield RooflinePoint(f"{name}, {phase}", computing / reading, min(computing / whole, 1.0))
 
 
 def rejection_maps(inquiry: Inquiry, columns: Sequence[Column]) -> Iterator[RejectionMap]:
@@ -147,7 +159,8 @@ def rejection_maps(inquiry: Inquiry, columns: Sequence[Column]) -> Iterator[Reje
         in_plan, passing, missing = ((grid == verdict).sum(axis=1) for verdict in (IN_PLAN, PASSES, NOT_OFFERED))
         rank = pd.DataFrame({"outside": -in_plan, "behind": missing - 2 * passing})
         grid = grid.loc[rank.sort_values(["outside", "behind"], kind="stable").index[:MAX_GPUS]]
-        grid = grid.loc[:, (grid != NOT_OFFERED).any()]
+        offered = grid != NOT_OFFERED
+        grid = grid.loc[offered.any(axis=1), offered.any()]
         cells = tuple(grid.itertuples(index=False, name=None))
         yield RejectionMap(options.workload.name, tuple(grid.index), tuple(grid.columns), cells)
 

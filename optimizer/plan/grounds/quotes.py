@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from typing import Final
 
-from optimizer.inputs.catalog.kinds import OWNED
+from optimizer.inputs.catalog.kinds import OWNED, SPOT
 from optimizer.plan.record.explanation import Alternative
 from optimizer.plan.record.fleet import Deployment
 
@@ -12,15 +12,21 @@ TENTH: Final = Decimal("0.1")
 
 
 def price_doubts(deployments: Sequence[Deployment]) -> Iterator[str]:
-    """Whose price is old or not from a list, in one sentence."""
+    """Whose price is old or not from a list, in a sentence; in another one spot prices, for which nobody quotes."""
+    spot = [d for d in deployments if d.pricing_term == SPOT]
+    yield from _doubted("ask for a quote, the price may not be today's", [d for d in deployments if d not in spot])
+    yield from _doubted("look up today's spot price", spot)
+
+
+def _doubted(remedy: str, deployments: Sequence[Deployment]) -> Iterator[str]:
+    """What to do of which of these prices, where one is doubted."""
     # what speaks against the price -> whose
     doubts: dict[str, dict[str, None]] = {}
     for d in deployments:
         if doubt := _doubt(d):
             doubts.setdefault(doubt, {})[f"{d.gpus_per_instance}×{d.gpu} at {d.provider}"] = None
-    doubted = ", ".join(f"{', '.join(offers)} ({doubt})" for doubt, offers in doubts.items())
-    if doubted:
-        yield f"ask for a quote, the price may not be today's: {doubted}"
+    if doubts:
+        yield f"{remedy}: " + ", ".join(f"{', '.join(offers)} ({doubt})" for doubt, offers in doubts.items())
 
 
 def _doubt(d: Deployment) -> str:

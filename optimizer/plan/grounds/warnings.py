@@ -6,7 +6,6 @@ from optimizer.inputs.catalog.kinds import OWNED
 from optimizer.inputs.catalog.quality import SIXTEEN_BIT, quality_share, quality_spread
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
-from optimizer.performance.candidates.network import round_trip_ms
 from optimizer.performance.candidates.periods import Periods
 from optimizer.plan.grounds.odd_prices import odd_prices
 from optimizer.plan.grounds.on_call import called_at_no_demand
@@ -51,7 +50,6 @@ def warnings(
         *_interrupted(scenario, deployments),
         *_availability(bought.purchases, others),
     ]
-    found += [*_distance(scenario, catalogs)]
     return list(dict.fromkeys([*found, *_rounded_up(scenario, unproven)]))
 
 
@@ -258,18 +256,6 @@ def _by_second(bought: PlannedFleet) -> Iterator[str]:
 def _interrupted(scenario: Scenario, deployments: Sequence[Deployment]) -> Iterator[str]:
     if scenario.policy.spot is None and any(d.pricing_term == "spot" for d in deployments):
         yield "spot instances count as if they were never interrupted; say how often in policy.spot"
-
-
-def _distance(scenario: Scenario, catalogs: Catalogs) -> Iterator[str]:
-    """Offers that were left out because nobody measured how far they are from where users are."""
-    places = {(offer.provider, offer.region) for offer in catalogs.offers}
-    known = (each for each in scenario.workloads if each.knows_where_users_are)
-    far = [(sum(round_trip_ms(each, catalogs, *place) is None for place in places), each) for each in known]
-    for count, workloads in _grouped((f"{unknown}", each.name) for unknown, each in far if unknown):
-        yield (
-            f"{workloads}: {count} of {len(places)} regions are left out: nobody measured the network to them "
-            "(network_ms says it)"
-        )
 
 
 def _rounded_up(scenario: Scenario, week: Periods | None) -> Iterator[str]:

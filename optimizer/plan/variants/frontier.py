@@ -27,6 +27,8 @@ SWEEPABLE: Final[Mapping[str, str]] = {
 }
 """Fields that a frontier moves along, with their units."""
 USUAL_STATISTIC: Final = {"ttft_ms": "p95", "tpot_ms": "mean"}
+STRICT_WHERE_LOW: Final = frozenset(USUAL_STATISTIC)
+"""Fields that ask for more the lower they are; the others ask for more the higher they are."""
 PRECISION: Final[Mapping[str, float]] = {"min_quality": 1.001, "confidence": 1.001}
 """Ratio to which a change is bracketed; a percent unless said here."""
 USUAL_PRECISION: Final = 1.01
@@ -127,7 +129,34 @@ def points(inquiry: Inquiry, first: Sweep, second: Sweep | None, told: Callable[
             waiting -= 1
             told()
         rows.append(row)
-    return rows
+    rows = [_handed_on(row, first) for row in rows]
+    if second is None:
+        return rows
+    lines = [_handed_on(line, second) for line in zip(*rows, strict=True)]
+    return [list(row) for row in zip(*lines, strict=True)]
+
+
+def _handed_on(line: Sequence[Point], sweep: Sweep) -> list[Point]:
+    """Points along one field, each at most as dear as those that ask for more: their plans do for it, too."""
+    found, known = list[Point](), None
+    for point in line if _first_is_strict(sweep) else reversed(line):
+        known = _at_most(point, known)
+        found.append(known)
+    return found if _first_is_strict(sweep) else found[::-1]
+
+
+def _first_is_strict(sweep: Sweep) -> bool:
+    """Whether the values that come first ask for more than those after them."""
+    return (sweep.start < sweep.end) == (sweep.field in STRICT_WHERE_LOW)
+
+
+def _at_most(point: Point, stricter: Point | None) -> Point:
+    """The point with the plan of one that asks for more, where a search that was cut short knows none so cheap."""
+    if point.outcome in PROVEN or stricter is None or stricter.plan is None:
+        return point
+    if point.plan is not None and point.plan.monthly_cost_usd <= stricter.plan.monthly_cost_usd:
+        return point
+    return replace(point, outcome="feasible", plan=stricter.plan)
 
 
 def _at(inquiry: Inquiry, first: Sweep, value: float, second: Sweep | None, other: float | None) -> Point:
@@ -160,7 +189,8 @@ def _bracket(inquiry: Inquiry, first: Sweep, second: Sweep | None, left: Point, 
         middle = float(f"{(low * high) ** 0.5:.{DIGITS}g}")
         if max(low, high) <= near * min(low, high) or not min(low, high) < middle < max(low, high):
             return left, right
-        found = _at(inquiry, first, middle, second, other)
+        stricter = left if _first_is_strict(first) else right
+        found = _at_most(_at(inquiry, first, middle, second, other), stricter)
         if alike(found, left):
             left = found
         else:

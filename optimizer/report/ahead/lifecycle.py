@@ -100,8 +100,17 @@ def _months(report: LifecycleReport) -> Section:
     months = report.by_month
     shown = months if len(months) <= MOST_MONTHS_SHOWN else _turning_points(months)
     fewer = f"{len(shown)} of {len(months)} months: first, last, and where the plan changes"
-    lines = (f"demand: {growth}", *_not_proven(months), fewer if len(shown) < len(months) else "")
+    known = (*_spent_before(months[0]), *_not_proven(months))
+    lines = (f"demand: {growth}", *known, fewer if len(shown) < len(months) else "")
     return Section("By month", lines, table_of(shown, MONTH_COLUMNS))
+
+
+def _spent_before(first: MonthOfLife) -> Iterator[str]:
+    """What the first month's total counts beside what is spent in it."""
+    if first.cumulative_usd is not None and first.serving_usd is not None:
+        before_usd = first.cumulative_usd - first.serving_usd - first.training_usd - first.storage_usd
+        if before_usd:
+            yield f"training before month 1: {money(before_usd)}, counted in the cumulative cost"
 
 
 def _not_proven(months: list[MonthOfLife]) -> Iterator[str]:

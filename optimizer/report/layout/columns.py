@@ -19,7 +19,7 @@ FORMATS: Final[Mapping[str, Callable[[Any], str]]] = {
     "number": number,
     "price": price,
     "rounded": rounded,
-    "figure": lambda value: figure(float(value)),
+    "figure": lambda value: figure(float(value)).replace("-", "−"),
     "unit_price": significant,
     "words": lambda name: str(name).replace("_", " "),
     "list": " ".join,

@@ -13,7 +13,7 @@ from optimizer.plan.grounds.warnings import not_measured
 from optimizer.plan.record.explanation import Alternative, Explanation, TrackRecord
 from optimizer.plan.record.report import BoundOf, PlanReport
 from optimizer.report.confirmed import confirmed_in_short, confirmed_line
-from optimizer.report.layout.amounts import change, money, percent, plural
+from optimizer.report.layout.amounts import change, money, number, percent, plural
 from optimizer.report.layout.elements import Section, Table
 
 UNKNOWN_QUALITY: Final = "unknown_quality"
@@ -222,10 +222,11 @@ def proof_section(report: PlanReport) -> Section:
     floor = least_words(report, said)
     lines = (
         f"{proven_of(report)}{proof_words(report, said)}{f': {floor}' if floor else ''}",
+        _simpler_words(report),
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
         _record(report.explanation.track_record) if report.deployments else "",
-        f"{missing} {plural('comparison', missing)} left out as their share of a limit was used up" if missing else "",
+        _left_out(missing),
         REST,
     )
     return Section("How sure", tuple(filter(None, lines)), run_in=True)
@@ -238,9 +239,24 @@ def proof_words(report: PlanReport, said: Container[str] = ()) -> str:
     return words.format(_of_what(report, said))
 
 
+def _left_out(comparisons: int) -> str:
+    """How many comparisons there was no time for."""
+    whose = "its" if comparisons == 1 else "their"
+    said = f"{comparisons} {plural('comparison', comparisons)} left out as {whose} share of a limit was used up"
+    return said if comparisons else ""
+
+
+def _simpler_words(report: PlanReport) -> str:
+    """That a plan with less to operate may exist, where nothing has ruled it out."""
+    simplicity = report.simplicity
+    if simplicity is None or simplicity.proven:
+        return ""
+    return f"a simpler plan within {number(simplicity.percent)} % of the cheapest is not ruled out"
+
+
 def least_words(report: PlanReport, said: Container[str] = ()) -> str:
     """What no plan undercuts, and which plans that is said of where that was not; empty where it is the plan's cost."""
-    if not report.relative_gap or not report.bound_usd:
+    if not report.relative_gap or not report.bound_usd or money(report.bound_usd) == money(report.cheapest_usd):
         return ""
     of_what = _of_what(report, said)
     return f"none{of_what}{',' if ',' in of_what else ''} costs less than {money(report.bound_usd)}"

@@ -6,14 +6,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from optimizer.answers.planning.frontier import Frontier
+from optimizer.answers.planning.frontier import Frontier, FrontierPoint
 from optimizer.base.extras import optional
 from optimizer.base.figures import exactly
 from optimizer.base.units import HOURS_PER_DAY, HOURS_PER_WEEK
-from optimizer.plan.grounds.pictures import IN_PLAN, NOT_OFFERED, PASSES, Curve, RejectionMap, RooflinePoint, short
+from optimizer.plan.grounds.pictures import (
+    IN_PLAN,
+    NOT_OFFERED,
+    PASSES,
+    Curve,
+    RejectionMap,
+    RooflinePoint,
+    names_in_charts,
+)
 from optimizer.plan.readback.summary import offer_of
 from optimizer.plan.record.fleet import Deployment, Purchase
 from optimizer.plan.record.report import PlanReport
+from optimizer.plan.variants.frontier import PROVEN
 from optimizer.report.layout.amounts import DAYS
 from optimizer.report.layout.figures import COLOURS, HATCHES, drawn, literal, series_style
 from optimizer.report.plan.schedule import by_hour
@@ -69,7 +78,7 @@ def _stacked_bars(axes: Any, deployments: Sequence[Deployment], parts: Sequence[
         starts = accumulate(lengths, initial=0.0)
         for left, length, colour, hatch in zip(starts, lengths, COLOURS, HATCHES, strict=False):
             axes.barh(row, length, left=left, color=colour, hatch=hatch, edgecolor="white", height=0.6)
-    names = [literal(short(d).replace(": ", ":\n", 1)) for d in deployments]
+    names = [literal(name.replace(": ", ":\n", 1)) for name in names_in_charts(deployments)]
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.invert_yaxis()
 
@@ -135,8 +144,13 @@ def has_latencies(curve: Curve) -> bool:
 
 
 def moves(frontier: Frontier) -> bool:
-    """Whether the cost changes along the requirement, so that there is more to see than a flat line."""
-    return len({point.monthly_cost_usd for point in frontier.points}) > 1
+    """Whether the cost is known to change along the requirement, so that there is more to see than a flat line."""
+    return len({point.monthly_cost_usd for point in _proven(frontier)}) > 1
+
+
+def _proven(frontier: Frontier) -> list[FrontierPoint]:
+    """Points that are what they are; the others are as high as the search left them."""
+    return [point for point in frontier.points if point.outcome in PROVEN]
 
 
 def shows_something(found: RejectionMap) -> bool:
@@ -145,10 +159,11 @@ def shows_something(found: RejectionMap) -> bool:
 
 
 def frontier_chart(frontier: Frontier) -> str:
-    """Cost along one requirement, as the steps that it is."""
+    """Cost along one requirement, as the steps that it is; where points are not proven, of the others alone."""
     (sweep,) = frontier.sweeps
-    solved = {p.values[sweep.field]: p.monthly_cost_usd for p in frontier.points}
-    for item in frontier.breakpoints:
+    proven = _proven(frontier)
+    solved = {p.values[sweep.field]: p.monthly_cost_usd for p in proven}
+    for item in frontier.breakpoints if len(proven) == len(frontier.points) else ():
         solved |= {item.holds_to: item.before_usd, item.changes_at: item.after_usd}
 
     def draw(figure: Any) -> None:

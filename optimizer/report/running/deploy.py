@@ -22,7 +22,7 @@ def export_answer(found: Export) -> WrittenAnswer:
     count = count if found.targets else "the bill"
     left = "; what they cannot carry stands below" if found.left_out else ""
     summary = f"{found.scenario}: {count}, {money(found.monthly_usd)} a month as planned{left}."
-    of_runs = ("deployment", "on", ">replicas", ">req/s each", ">share of requests", ">$/month")
+    of_runs = ("deployment", "on", ">replicas", ">most req/s each", ">share of requests", ">$/month")
     of_hours = ("deployment", "hours", ">replicas", ">share of requests")
     alternatives = "Targets are alternatives: run a deployment with one of them."
     about = (f"Plan {found.plan_id}. {alternatives}",) if found.targets else ()
