@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.scenarios import on_first_page
 
 from optimizer.answers.planning import until_it_holds
-from optimizer.answers.planning.optimize import optimize, verified
+from optimizer.answers.planning.optimize import verified
 from optimizer.base.errors import VerificationFailed
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
@@ -125,7 +126,7 @@ def test_the_report_says_what_is_mixed_and_what_pools_would_cost(
 ) -> None:
     # simulated requests leave this plan undecided, and would lead to one of pools
     monkeypatch.setattr(until_it_holds, "MOST_ROUNDS", 0)
-    report = optimize(desk(), catalogs)
+    report = on_first_page(desk(), catalogs)
     mixed = [d for d in report.deployments if d.pool == MIXED]
     assert [sum(item.share for item in d.classes) for d in mixed] == pytest.approx([1] * len(mixed))
     assert mixed

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Floats
-from optimizer.base.remembered import Remembered
+from optimizer.base.by_contents import OnceByContents
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.candidates.between import rates_between
 from optimizer.performance.candidates.mixes import OverloadedMix
@@ -25,7 +25,7 @@ NEAR_A_CORNER = 0.02
 LOAD_TOLERANCE = 1e-6
 """Relative: routing comes from a linear program in floating point."""
 
-_SUSTAINABLE_RATE: Final = Remembered(sustainable_rate)
+_SUSTAINABLE_RATE: Final = OnceByContents(sustainable_rate)
 
 
 @dataclass(frozen=True)

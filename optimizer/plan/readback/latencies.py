@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
-from optimizer.base.remembered import Remembered
+from optimizer.base.by_contents import OnceByContents
 from optimizer.base.units import MS_PER_S
 from optimizer.performance.candidates.counted import CountedShares
 from optimizer.performance.candidates.options import WorkloadOptions
@@ -23,9 +23,9 @@ from optimizer.performance.uncertainty.evidence import Margins
 from optimizer.plan.question.service import Service
 from optimizer.plan.record.fields import ByStatistic
 
-_OPERATE: Final = Remembered(operate)
-_BOUNDED: Final = Remembered(bounded)
-_SUSTAINABLE_RATE: Final = Remembered(sustainable_rate)
+_OPERATE: Final = OnceByContents(operate)
+_BOUNDED: Final = OnceByContents(bounded)
+_SUSTAINABLE_RATE: Final = OnceByContents(sustainable_rate)
 
 
 class PointRow(NamedTuple):

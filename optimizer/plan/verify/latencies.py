@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from optimizer.base.remembered import Remembered
+from optimizer.base.by_contents import OnceByContents
 from optimizer.base.units import BYTES_PER_GIB, MS_PER_S
 from optimizer.inputs.scenario.policy import Router
 from optimizer.inputs.scenario.scenario import Workload
@@ -29,8 +29,8 @@ ABOUT = 1e-3
 SHARE_DIGITS = 12
 """To which shares of classes are the same mix."""
 
-_OPERATE: Final = Remembered(operate)
-_AT_BOUND: Final = Remembered(at_bound)
+_OPERATE: Final = OnceByContents(operate)
+_AT_BOUND: Final = OnceByContents(at_bound)
 
 
 def service_levels(claim: Claim) -> Findings:

@@ -13,7 +13,7 @@ MOST_TOLD_BYTES: Final = 8_000_000
 """Of all that a function was told whose findings are kept; these take about as much."""
 
 
-class Remembered(Generic[Found]):
+class OnceByContents(Generic[Found]):
     """A function whose findings depend on nothing but the contents of what it is told, and that nobody changes.
 
     What was told and found last is kept. The key is all that the function is told, byte by byte, so that a number that
