@@ -1,8 +1,7 @@
 """What stands beside a plan answers to its simulation, as the plan does that a reader gets who asks for it."""
 
 from dataclasses import replace
-from decimal import Decimal
-from math import floor
+from decimal import ROUND_FLOOR, Decimal
 
 import pytest
 
@@ -63,7 +62,8 @@ def test_where_no_time_is_left_for_another_plan_it_is_said_what_it_costs_at_leas
     assert row.outcome == "unproven"
     assert row.monthly_cost_usd is None
     assert least_usd is not None
-    assert row.text.startswith(f"on other cards: at least ${floor(least_usd * 100) / 100:,.2f} a month")
+    down = Decimal(repr(least_usd)).quantize(Decimal("0.01"), ROUND_FLOOR)
+    assert row.text.startswith(f"on other cards: at least ${down:,} a month")
     assert row.text.endswith(NOT_HELD)
 
 
