@@ -119,12 +119,15 @@ class Physics:
     def _sustained(self, way: Way, run: Way | None, result: float) -> float:
         """Requests/s of one card: as planned today, or once a run of the same or another had a result.
 
-        What was shown moves the times at a rate, so the limits of them; the doubt that is left slows every step.
+        What was shown of TPOT is of every step, as the doubt that is left is, and so of requests a second; what was shown
+        of TTFT is of all of it, so only what it is beside longer steps moves the limit.
         """
         workload, left = self.scenario.workloads[0], self.planned[way]
         if run is not None:
             shown, left = self.after(way, run, result)
-            (workload,) = asked(1.0, tpot_ms=23 / shown["tpot"], ttft_ms=3000 / shown["ttft"]).workloads
+            step = shown["tpot"]
+            left = replace(left, tpot=left.tpot * step, ttft=left.ttft * step)
+            (workload,) = asked(1.0, ttft_ms=3000 * step / shown["ttft"]).workloads
         limits = limits_of(workload, left, np.zeros(1))
         return float(sustainable_rate(self.setup[way], mix_of(workload, [0], np.ones(1)), limits).rate_per_s[0])
 
