@@ -29,7 +29,7 @@ def question(router: Router, **said: Any) -> Scenario:
         "model": "llama-3.1-8b",
         "input_tokens": 2000,
         "output_tokens": 30,
-        "requests_per_second": 38,
+        "requests_per_second": 40,
         "arrivals": {"cv2": 4},
         "slo": {"ttft_ms": 600},
     }

@@ -141,7 +141,7 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("utilization", "policy.max_utilization"): Break("chat-8b", 0.1),
     ("utilization", "policy.robust.demand"): Break("one-engine", 2.0),
     ("utilization", "policy.robust.throughput"): Break("one-engine", 0.4),
-    ("utilization", "policy.mix_classes"): Break("shared-replicas", False),
+    ("utilization", "policy.mix_classes"): Break("shared-replicas", False, {"workloads[].requests_per_second": 8.0}),
     ("containers", "policy.per_second.idle_timeout_s"): Break("chat-8b", 1.0, BY_SECOND),
     ("containers", "policy.per_second.start_up_s"): Break("chat-8b", 1.0, BY_SECOND),
     ("containers", "policy.per_second.vcpus_per_gpu"): Break("chat-8b", None, BY_SECOND),
