@@ -274,7 +274,7 @@ def test_a_batch_is_held_to_its_highest_hour(year: tuple[HorizonReport, Scenario
 
 def test_a_batch_has_hours_in_which_its_largest_month_fits(acme: Catalogs) -> None:
     """Of a batch that doubles on four GPUs it said that there are none, in the hours that were best at first."""
-    batch = {"requests": 100_000, "start": "22:00", "by": "06:00"}
+    batch = {"requests": 115_000, "start": "22:00", "by": "06:00"}
     one = {"name": "night", "model": "llama-3.1-70b", "input_tokens": 500, "output_tokens": 200, "deadline": batch}
     policy = {"providers": {"allow": ["acme"]}, "max_gpus": 4}
     life = {"months": 3, "growth_percent_per_month": 100}

@@ -192,7 +192,9 @@ def test_nothing_is_probed_between_mixes_after_the_limit(catalogs: Catalogs, mon
         pytest.fail("probed between mixes although no time was left")
 
     monkeypatch.setattr(solving, "_raised", probed)
-    found = optimized(load_scenario("shared-replicas"), catalogs, Clock(0.0)).report
+    shared = load_scenario("shared-replicas")
+    more = tuple(each.model_copy(update={"requests_per_second": 9.0}) for each in shared.workloads)
+    found = optimized(shared.model_copy(update={"workloads": more}), catalogs, Clock(0.0)).report
     assert (found.outcome, found.verification.passed) == ("feasible", True)
     assert found.bound_of == "the plans considered"
 

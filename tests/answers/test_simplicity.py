@@ -86,7 +86,7 @@ def test_of_a_cheapest_plan_that_breaks_a_promise_it_is_said(catalogs: Catalogs,
     asked.write_text(
         "name: few\n"
         "workloads:\n"
-        "  - {name: chat, model: llama-3.1-8b, requests_per_second: 32, input_tokens: 1024, output_tokens: 256,"
+        "  - {name: chat, model: llama-3.1-8b, requests_per_second: 34.5, input_tokens: 1024, output_tokens: 256,"
         " slo: {ttft_ms: 220, tpot_ms: 34}}\n"
         "policy: {simplicity_percent: 20, sellers: [unknown], max_price_age_days: null, engines: [vllm]}\n",
         encoding="utf-8",

@@ -20,7 +20,7 @@ from optimizer.plan.readback.readback import read_back
 from optimizer.plan.simulate.simulated import confirmed
 from optimizer.report.plan.why_not import why_not_answer
 
-TIGHT = {"ttft_ms": 180, "tpot_ms": 34}
+TIGHT = {"ttft_ms": 175, "tpot_ms": 34}
 """Limits at which a formula passes replicas of an L40S that break them when requests arrive one by one."""
 
 ROOMY = {"ttft_ms": 400, "tpot_ms": 34}

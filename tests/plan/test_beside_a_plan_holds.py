@@ -1,7 +1,7 @@
 """What stands beside a plan answers to its simulation, as the plan does that a reader gets who asks for it."""
 
 from dataclasses import replace
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 
 import pytest
 
@@ -62,7 +62,8 @@ def test_where_no_time_is_left_for_another_plan_it_is_said_what_it_costs_at_leas
     assert row.outcome == "unproven"
     assert row.monthly_cost_usd is None
     assert least_usd is not None
-    assert row.text.startswith(f"on other cards: at least ${least_usd:,.2f} a month")
+    down = Decimal(repr(least_usd)).quantize(Decimal("0.01"), ROUND_FLOOR)
+    assert row.text.startswith(f"on other cards: at least ${down:,} a month")
     assert row.text.endswith(NOT_HELD)
 
 
@@ -93,8 +94,8 @@ def test_where_none_holds_nothing_is_promised(chosen: PlannedFleet, refutable: I
 
 @pytest.mark.parametrize("in_time", [False, True])
 def test_what_surviving_a_loss_costs_is_told_of_a_plan_that_holds(catalogs: Catalogs, in_time: bool) -> None:
-    # at 60 requests/s the plan survives one as it is
-    scenario = chat_on("h100-pcie", 55)
+    # at 55 and at 60 requests/s the plan survives one as it is
+    scenario = chat_on("h100-pcie", 57)
     chosen = read_back(confirmed_answer(Inquiry.of(scenario, catalogs)))
 
     def held(*_: object) -> None:

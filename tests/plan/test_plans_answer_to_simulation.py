@@ -67,7 +67,7 @@ def by_formulas(scenario: Scenario, catalogs: Catalogs) -> PlannedFleet:
 
 @pytest.fixture(scope="module")
 def broken_once(catalogs: Catalogs) -> tuple[Scenario, PlanReport]:
-    scenario = question("l40s", 4.0, **BURSTY)
+    scenario = question("l40s", 4.5, **BURSTY)
     return scenario, optimize(scenario, catalogs)
 
 
@@ -557,7 +557,7 @@ def test_the_share_that_a_replica_holds_is_the_largest_on_a_grid(most: int, monk
 @pytest.fixture
 def bursty(catalogs: Catalogs) -> tuple[Inquiry, Attempt]:
     """A question whose first plan breaks a promise."""
-    asked = replace(Inquiry.of(question("l40s", 4.0, **BURSTY), catalogs), kept=None)
+    asked = replace(Inquiry.of(question("l40s", 4.5, **BURSTY), catalogs), kept=None)
     answer = solved(asked)
     bought = read_back(answer)
     return asked, Attempt(answer, bought, confirmed(asked.scenario, catalogs, bought))
