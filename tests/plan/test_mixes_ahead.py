@@ -68,7 +68,7 @@ def added_up(inquiry: Inquiry) -> Answer:
 
 
 def test_five_classes_are_mixed_as_the_two_that_they_are(catalogs: Catalogs) -> None:
-    five, two = (Inquiry.of(desk(classes, 14.5, 1500, **ONE_SELLER), catalogs) for classes in (FIVE, TWO))
+    five, two = (Inquiry.of(desk(classes, 13.0, 1200, **ONE_SELLER), catalogs) for classes in (FIVE, TWO))
     answer = solved_for_least_cost(five)
     assert cost_of(answer) < cost_of(five.apart().solved_once(None)) * 0.95
     assert cost_of(answer) == pytest.approx(cost_of(solved_for_least_cost(two)))
@@ -121,7 +121,7 @@ def test_what_was_proven_before_time_ran_out_stays_proven(catalogs: Catalogs, mo
         return once(asked)
 
     monkeypatch.setattr(solving, "_raised", in_time_once)
-    answer = solved_for_least_cost(replace(Inquiry.of(desk(TWO, 13.0, 1250, **ONE_SELLER), catalogs), clock=clock))
+    answer = solved_for_least_cost(replace(Inquiry.of(desk(TWO, 13.0, 1200, **ONE_SELLER), catalogs), clock=clock))
     told = once(replace(probed[0], clock=Clock())).solved_once(None).solution
     assert len(probed) == 2
     assert answer.solution.cost_usd_per_month == pytest.approx(told.cost_usd_per_month)
@@ -197,7 +197,7 @@ def test_no_mix_of_an_edge_exceeds_the_raised_rates(inquiry: Inquiry) -> None:
             assert (truth.rate_per_s[serving] <= added_up * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("seed", [1, 13])
+@pytest.mark.parametrize("seed", [13, 21])
 def test_no_dense_mix_undercuts_what_is_stated(seed: int, catalogs: Catalogs, script: Callable[[str], Any]) -> None:
     mixes = script("mixes")
     stated, found = mixes.compared(mixes.random_scenario(seed), catalogs, 12)

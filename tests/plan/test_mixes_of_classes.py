@@ -27,7 +27,7 @@ from optimizer.report.layout.text import answer_text
 from optimizer.report.plan.sections import plan_answer
 
 
-def desk(requests_per_second: float = 24.0, ttft_ms: int = 650, **policy: object) -> Scenario:
+def desk(requests_per_second: float = 23.0, ttft_ms: int = 650, **policy: object) -> Scenario:
     """Short questions and a few long documents, whose prompts keep the first tokens of questions beside them waiting.
 
     Shares add up to a plan that breaks; the plan that holds mixes otherwise, and pools alone cost more than that.
@@ -77,7 +77,7 @@ def test_a_mix_that_breaks_is_predicted_and_the_plan_made_again(settled: Answer)
 
 
 def test_the_plan_before_would_have_been_refused(catalogs: Catalogs) -> None:
-    inquiry = Inquiry.of(desk(25.0, 750), catalogs)
+    inquiry = Inquiry.of(desk(20.0, 800), catalogs)
     first, settled = inquiry.solved_once(None), solved_for_least_cost(inquiry)
     assert first.broken()
     assert not settled.broken()
