@@ -38,8 +38,7 @@ from support.paths import ROOT
 from support.scenarios import proven
 
 MOST_WORK = 28_000
-"""Simplex iterations of a shipped scenario's plan and of all that stands beside it: enough for all of `ci-gate` and
-for what binds `three-clouds`."""
+"""Simplex iterations of a shipped scenario's plan and of all that stands beside it: enough for all of `ci-gate`."""
 
 MOST_STORES = 4
 """Catalogs beside the shipped ones of which predictions and simulations are kept, those used last."""
