@@ -435,7 +435,7 @@ BROKEN: Final[dict[str, dict[str, Broken]]] = {
     },
     "totals": {
         "a second engine": Broken(
-            "one-engine", lambda c: first_deployment(c, engine="vllm"), "2 of at most 1 engines: "
+            "one-engine", lambda c: first_deployment(c, engine="sglang"), "2 of at most 1 engines: "
         ),
         "more than the budget": Broken("chat-8b", policy(max_monthly_usd=1.0), "of 1.00 USD a month"),
         "too many configurations": Broken(
