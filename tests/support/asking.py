@@ -148,7 +148,7 @@ ASKING: Final[Mapping[str, Edit]] = {
     "policy.max_spot_share": number(policy={"pricing_terms": EVERY_TERM}, rule={"max_spot_share": 0.2}),
     "policy.quotas": number(rule={"quotas": [{"provider": "verda", "max_gpus": 0}]}),
     "policy.mix_classes": Edit(
-        workloads=[MIXED | {"requests_per_second": 22}],
+        workloads=[MIXED | {"requests_per_second": 14, "slo": {"ttft_ms": 1100, "tpot_ms": 40}}],
         policy={"precisions": ["bf16"]},
         rule={"mix_classes": False},
     ),
