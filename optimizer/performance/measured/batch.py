@@ -195,30 +195,38 @@ def _predicted(rows: _BatchRows, *, look_up: bool, foreign: bool) -> dict[str, N
     engine, model, gpu = rows.names("engine", "model", "gpu")
     traits = traits_of(rows.catalogs, model, gpu)
     around = _Intervals(calibration, delivered.loads, engine, missing, guessed, traits, own, foreign)
-    columns, one = {"pred_source": source}, np.ones(len(rows.at))
+    columns = {"pred_source": source}
     for name, metric in PREDICTIONS.items():
-        value = delivered.columns[name]
-        knowing = around.ends(name, metric, value)
-        if name in PER_TOKEN:
-            of_steps = around.ends("pred_tpot_ms_mean", metric, one)
-            knowing = [
-                _of_slower_steps(found, name, value, ends, delivered.step, of_step)
-                for ends, of_step in zip(knowing, of_steps, strict=True)
-            ]
-        # who knows less leaves no less room: no end lies within that of a row of which everything was measured
-        lows, highs = zip(*knowing, strict=True)
-        ends = np.minimum(*lows), np.maximum(*highs)
-        if metric == "throughput":
-            per_request = rows.output_tokens if name == "pred_output_tok_s" else one
-            ends = _as_they_arrive(found, delivered.utilization, value, ends, per_request)
+        value, ends = delivered.columns[name], _ends(rows, around, delivered, name, metric)
         low, high = ends
         if seen is not None and name in LOOKED_UP:
-            tokens = rows.output_tokens if name == "pred_request_throughput" else one
+            tokens = rows.output_tokens if name == "pred_request_throughput" else np.ones(len(rows.at))
             near = seen.narrowed(metric, value, ends, calibration.lookup(REPEAT_NOISE, metric), tokens)
             # one's own says more of it than somebody else's at the same point
             low, high = np.where(own.measured, ends, near)
         columns |= {name: value, f"{name}_low": low, f"{name}_high": high}
     return columns | {name: around.room(metric) for name, metric in ROOM.items()}
+
+
+def _ends(
+    rows: _BatchRows, around: "_Intervals", delivered: "_Delivered", name: str, metric: str
+) -> tuple[Floats, Floats]:
+    """The ends of the interval around one predicted column, as the load of each row makes them."""
+    found, value, one = rows.found, delivered.columns[name], np.ones(len(rows.at))
+    knowing = around.ends(name, metric, value)
+    if name in PER_TOKEN:
+        of_steps = around.ends("pred_tpot_ms_mean", metric, one)
+        knowing = [
+            _of_slower_steps(found, name, value, ends, delivered.step, of_step)
+            for ends, of_step in zip(knowing, of_steps, strict=True)
+        ]
+    # who knows less leaves no less room: no end lies within that of a row of which everything was measured
+    lows, highs = zip(*knowing, strict=True)
+    ends = np.minimum(*lows), np.maximum(*highs)
+    if metric != "throughput":
+        return ends
+    per_request = rows.output_tokens if name == "pred_output_tok_s" else one
+    return _as_they_arrive(found, delivered.utilization, value, ends, per_request)
 
 
 class _Intervals(NamedTuple):
