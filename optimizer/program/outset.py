@@ -183,6 +183,6 @@ def _known_of_levels(week: Problem, kind: Ints, free: Problem, state: SearchStat
         return Known(np.inf)
     plan, bound = scheduled(week, kind, levels), with_rises(week, levels.lower[kind], state.clock)
     if follows_itself(week) and plan is not None and plan.usd_per_hour - bound > CLOSE * plan.usd_per_hour:
-        bound = max(bound, bound_with_starts(week, kind, levels, state, search))
+        bound = max(bound, bound_with_starts(week, kind, levels, state, search).usd_per_hour)
         plan = cheaper(plan, scheduled(week, kind, levels))
     return Known(bound, plan)

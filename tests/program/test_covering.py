@@ -13,7 +13,7 @@ from support.plain import plain_candidates, plain_offers
 from optimizer.base.arrays import Floats
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large import covering
-from optimizer.program.large.covering import Cover, least_counts, listed_counts
+from optimizer.program.large.covering import Cover, Covers, least_counts, listed_beside, listed_counts
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
@@ -102,6 +102,60 @@ def test_every_number_within_a_cost_is_listed_once() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(covering, "MOST_LISTED", len(every) - 1)
         assert listed_counts(price, available, 7.0) is None
+
+
+def _all_month_but_the_first(problem: Problem) -> Problem:
+    """By day and night, all offers but the first paid all month."""
+    by_day = by_day_and_night(problem)
+    return replace(by_day, offers=replace(by_day.offers, always_paid=np.arange(len(by_day.offers)) > 0))
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=4),
+    st.integers(0, 3),
+    st.floats(1.0, 2.5),
+)
+def test_numbers_of_offers_that_others_stand_in_for_are_listed_like_all(
+    offers: list[tuple[int, int, int]], scarce: int, times: float
+) -> None:
+    """Against every number within the cost, whatever stands in for what; one that is scarce stands for none."""
+    price, by_day, by_night = (np.array(each, dtype=np.float64) for each in zip(*offers, strict=True))
+    available = np.where(np.arange(len(price)) == scarce, 2.0, np.inf)
+    every_available = np.append(np.inf, available)
+    problem = _served_alone(6.0, [1.0, *by_day], [2.0, *price], available=every_available)
+    problem = _all_month_but_the_first(problem)
+    cover = _covered(problem)
+    # prices are those of a period's hours
+    hours, price = np.ones(2), np.append(np.inf, price)
+    # what one serves differs by night, so that not all stand in for each other in every hour
+    cover.share[1, 1:] = cover.share[1, 1:] * by_night / by_day
+    every = listed_counts(price, every_available, 8.0)
+    assert every is not None
+    usd = every @ np.where(np.isfinite(price), price, 0.0) + Covers([cover]).by_period(every) @ hours
+    most = min(8.0, times * float(usd.min()))
+    found = listed_beside(Covers([cover]), price, every_available, hours, most)
+    assert found is not None
+    assert sorted(map(tuple, found[0].tolist())) == sorted(map(tuple, every[usd <= most].tolist()))
+    assert found[1] == pytest.approx(
+        found[0] @ np.where(np.isfinite(price), price, 0.0) + cover.by_period(found[0]) @ hours
+    )
+
+
+def test_too_many_numbers_are_listed_by_those_that_stand_in_for_them() -> None:
+    """Of machines with one, two and four of the same GPU 8 are to be had, or the hour is dear."""
+    problem = _all_month_but_the_first(_served_alone(8.0, [1.0, 1.0, 2.0, 4.0], [9.0, 0.5, 1.0, 2.0]))
+    cover, hours = _covered(problem), np.ones(2)
+    price, available = np.array([np.inf, 0.5, 1.0, 2.0]), np.full(4, np.inf)
+    least = float(cover.beside(np.array([[0, 8, 0, 0]]), np.array([0.0, 0.5, 1.0, 2.0]))[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covering, "MOST_LISTED", 30)
+        assert listed_counts(price, available, least) is None
+        found = listed_beside(Covers([cover]), price, available, hours, least)
+    assert found is not None
+    gpus = found[0] @ np.array([0, 1, 2, 4])
+    assert len(found[0]) == 9
+    assert set(gpus.tolist()) == {8}
 
 
 def test_a_week_is_told_by_the_number_paid_all_month_for_which_it_costs_least() -> None:

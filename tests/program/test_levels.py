@@ -45,7 +45,7 @@ def _check(problem: Problem) -> None:
         return
     state, bound = SearchState(Clock(None)), 0.0
     if follows_itself(problem):
-        bound = bound_with_starts(problem, kind, levels, state, search)
+        bound = bound_with_starts(problem, kind, levels, state, search).usd_per_hour
     plan = scheduled(problem, kind, levels)
     if cheapest is None:
         assert plan is None
@@ -254,6 +254,9 @@ def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end(
         def with_starts(self, *_: object) -> float:
             return 90.0
 
+        def by_whole_numbers(self, *_: object) -> float:
+            return 92.0
+
         def by_levels(self, *_: object) -> tuple[float, None]:
             return 95.0, None
 
@@ -263,9 +266,9 @@ def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end(
 
     nothing: Any = None
     looks: Any = Scripted()
-    counts, numbers = np.array([[0], [1]]), [(80.0, 0), (81.0, 1)]
+    counts, beside = np.array([[0], [1]]), np.array([80.0, 81.0])
     state = SearchState(Clock(None), cutoff_usd_per_hour=100.0)
-    found = _told_by_each(nothing, nothing, looks, counts, numbers, NOTHING_KNOWN, state, search)
+    found = _told_by_each(nothing, nothing, looks, counts, beside, NOTHING_KNOWN, state, search)
     assert asked == [(0, 0.01), (1, 0.01), *closer]
     assert found.usd_per_hour == pytest.approx(least)
 

@@ -64,7 +64,7 @@ class Cover:
         self._asked: Flags = worth.of_all > 0
         steps = np.ceil(self.share * STEPS).astype(np.int64)
         endless = np.flatnonzero(~always & ~_is_scarce(offers.available, always))
-        endless = endless[_undominated(self.share[:, endless], price_usd_per_hour[:, endless])]
+        endless = np.setdiff1d(endless, list(_stand_ins(self.share, price_usd_per_hour, endless)))
         step_usd = np.where(self._asked, _least_rate(problem, worth), np.inf) * np.where(self._asked, worth.of_all, 1.0)
         self._cost = _filled(steps[:, endless], price_usd_per_hour[:, endless], step_usd / STEPS)
         for offer in np.flatnonzero(~always & _is_scarce(offers.available, always)).tolist():
@@ -90,11 +90,16 @@ class Cover:
 
 
 class Covers:
-    """The same at several prices of demand: of each period that counts which says most of it."""
+    """The same at several prices of demand: of each period that counts which says most of it.
+
+    Attributes:
+        share: (P x T, O) of what is asked that one instance serves at most, at each of the prices.
+    """
 
     def __init__(self, covers: Sequence[Cover]) -> None:
         """Of the same periods and offers, at least one."""
         self._covers = covers
+        self.share: Floats = np.concatenate([cover.share for cover in covers])
 
     def by_period(self, counts: Ints) -> Floats:
         """See `Cover`."""
@@ -115,8 +120,8 @@ def least_counts(cover: Cover, problem: Problem, price_usd_per_hour: Floats) -> 
     alone = float(cover.beside(none[None], price_usd_per_hour)[0])
     always = np.flatnonzero(offers.always_paid)
     endless = always[np.isinf(offers.available[always])]
-    worse = endless[~_undominated(cover.share[:, endless], np.tile(price_usd_per_hour[endless], (len(cover.share), 1)))]
-    there = offers.always_paid & ~np.isin(np.arange(len(none)), worse)
+    there = offers.always_paid.copy()
+    there[list(_stand_ins(cover.share, price_usd_per_hour, endless))] = False
     counts = None
     if np.isfinite(alone):
         counts = listed_counts(np.where(there, price_usd_per_hour, np.inf), offers.available, alone)
@@ -152,23 +157,80 @@ def listed_counts(price_usd_per_hour: Floats, available: Floats, most_usd_per_ho
     return found
 
 
+def listed_beside(
+    covers: Covers, price_usd_per_hour: Floats, available: Floats, hours: Floats, most_usd_per_hour: float
+) -> tuple[Ints, Floats] | None:
+    """(N, O) every number of machines paid all month beside which a plan may cost no more, and (N,) the USD/h that it
+    costs at least; None where they are too many to look at.
+
+    Where so many of another offer cost no more and serve no less, a plan costs at least what it would with these. So
+    numbers without such offers are listed, and of those that may be in a plan the ones for which they stand.
+
+    Args:
+        covers: Of the levels of a week.
+        price_usd_per_hour: (O,) of an instance; infinite for none of an offer.
+        available: (O,) how many can be had.
+        hours: (T,) share of the month of each level.
+        most_usd_per_hour: What a plan may cost.
+    """
+    there = np.isfinite(price_usd_per_hour)
+    stand_ins = _stand_ins(covers.share, price_usd_per_hour, np.flatnonzero(there & np.isinf(available)))
+    left = there.copy()
+    left[list(stand_ins)] = False
+    counts = listed_counts(np.where(left, price_usd_per_hour, np.inf), available, most_usd_per_hour)
+    price = np.where(there, price_usd_per_hour, 0.0)
+
+    def in_a_plan(counts: Ints) -> tuple[Ints, Floats]:
+        usd_per_hour = counts @ price + covers.by_period(counts) @ hours
+        return counts[usd_per_hour <= most_usd_per_hour], usd_per_hour[usd_per_hour <= most_usd_per_hour]
+
+    found = None if counts is None else in_a_plan(counts)
+    # what stands in for one offer may itself be stood in for, and was then left out later
+    for offer, (other, often) in reversed(stand_ins.items()):
+        counts = None if found is None else _with_instead(found[0], offer, other, int(often))
+        found = None if counts is None else in_a_plan(counts)
+    return found
+
+
+def _with_instead(counts: Ints, offer: int, other: int, often: int) -> Ints | None:
+    """The same numbers (N, O), each also with any number of an offer in place of so many times as many of another one;
+    None where these are too many to look at."""
+    found, more = [counts], counts
+    while len(more := more[more[:, other] >= often]) and sum(len(each) for each in found) <= MOST_LISTED:
+        more = more.copy()
+        more[:, other] -= often
+        more[:, offer] += 1
+        found.append(more)
+    together = np.concatenate(found)
+    return None if len(together) > MOST_LISTED else together
+
+
 def _is_scarce(available: Floats, always: Flags) -> Flags:
     """(O,) offers of which only so many can be had, where these are few enough to be counted."""
     scarce: Flags = np.isfinite(available) & ~always
     return scarce & bool(available[scarce].sum() <= MOST_SCARCE)
 
 
-def _undominated(share: Floats, price: Floats) -> Flags:
-    """(O,) offers of which so many of another one as cost no more serve more, in every period (T, O); one of equals."""
-    offers = share.shape[1]
-    keep = np.ones(offers, dtype=np.bool_)
-    for offer in np.argsort(-price.max(axis=0, initial=0.0), kind="stable").tolist():
+def _stand_ins(share: Floats, price: Floats, offers: Ints) -> dict[int, tuple[int, float]]:
+    """For those of some offers of which so many of another one cost no more and serve no less, in every period: which
+    one, and how many. Of equals one is left.
+
+    Args:
+        share: (T, O) of what is asked that one instance serves at most.
+        price: (O,) of an instance, or (T, O) in each period.
+        offers: Positions of those to be held against each other.
+    """
+    share, price = share[:, offers], np.broadcast_to(price, share.shape)[:, offers]
+    keep, found = np.ones(len(offers), dtype=np.bool_), dict[int, tuple[int, float]]()
+    for own in np.argsort(-price.max(axis=0, initial=0.0), kind="stable").tolist():
         with np.errstate(divide="ignore", invalid="ignore"):
-            often = np.floor(price[:, offer, None] / price).min(axis=0)
-        able = keep & (often >= 1) & (share[:, offer, None] <= np.where(often >= 1, often, 0) * share).all(axis=0)
-        able[offer] = False
-        keep[offer] = not able.any()
-    return keep
+            often = np.floor(price[:, own, None] / price).min(axis=0)
+        able = keep & (often >= 1) & (share[:, own, None] <= np.where(often >= 1, often, 0) * share).all(axis=0)
+        able[own] = False
+        if able.any():
+            keep[own], other = False, int(able.argmax())
+            found[int(offers[own])] = int(offers[other]), float(often[other])
+    return found
 
 
 def _least_rate(problem: Problem, worth: Worth) -> Floats:

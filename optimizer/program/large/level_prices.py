@@ -43,10 +43,24 @@ def follows_itself(problem: Problem) -> bool:
     return bool((linked.sum(axis=0) == 1).all() and (linked.sum(axis=1) == 1).all())
 
 
+@dataclass(frozen=True, eq=False)
+class WithStarts:
+    """USD/h that no plan of a week undercuts, and the prices of starts (O, X) that tell it; None where none do."""
+
+    usd_per_hour: float
+    moved: Floats | None
+
+
 def bound_with_starts(
-    problem: Problem, kind: Ints, levels: Levels, state: SearchState, search: PeriodSearch, close: float = CLOSE
-) -> float:
-    """USD/h that no plan of the week undercuts; more plans join the levels'.
+    problem: Problem,
+    kind: Ints,
+    levels: Levels,
+    state: SearchState,
+    search: PeriodSearch,
+    close: float = CLOSE,
+    known: WithStarts | None = None,
+) -> WithStarts:
+    """The best bound of some rounds; more plans join the levels'.
 
     Args:
         problem: The week, which `follows_itself`.
@@ -55,46 +69,52 @@ def bound_with_starts(
         state: Whose clock ends the rounds.
         search: Solves one kind of hour.
         close: Share of what a plan costs that may be left open.
+        known: Where earlier rounds of the same week and levels ended.
     """
     hours, level = _kinds_of_hours(problem, kind)
-    best, best_moved, first = *_by_whole_numbers(hours, level, levels, state), True
+    best, first = known or _by_whole_numbers(hours, level, levels, state), known is None
     for _ in range(MOST_ROUNDS):
         mixture = mixture_of(hours, _plans(hours, level, levels), state.clock)
         least = np.inf if mixture is None else min(mixture.value, state.cutoff_usd_per_hour)
-        near = least - best <= close * least or best >= state.enough_usd_per_hour
+        open_usd = least - best.usd_per_hour
+        near = open_usd <= close * least or best.usd_per_hour >= state.enough_usd_per_hour
         if mixture is None or state.clock.expired or near:
             break
         moved = _by_levels(hours, level, mixture.moved)
-        if best_moved is not None:
+        if best.moved is not None:
             # prices by whole numbers alone are tried as they are
-            moved = best_moved if first else PULL * best_moved + (1 - PULL) * moved
+            moved = best.moved if first else PULL * best.moved + (1 - PULL) * moved
         found, first = _bound_at(hours, level, moved, levels, state, search), False
-        if found > best:
-            best, best_moved = found, moved
+        if found > best.usd_per_hour:
+            best = WithStarts(found, moved)
     return best
 
 
-def _by_whole_numbers(hours: Problem, level: Ints, levels: Levels, state: SearchState) -> tuple[float, Floats | None]:
-    """The best bound that needs no search of any kind of hour, and the prices of starts (O, X) at which it is.
+def _by_whole_numbers(hours: Problem, level: Ints, levels: Levels, state: SearchState) -> WithStarts:
+    """The best bound that needs no search of any kind of hour.
 
     What whole numbers point to joins the plans that are mixed, though it may be none.
     """
-    best, best_moved = 0.0, None
+    best = WithStarts(0.0, None)
     if levels.several is None:
-        return best, best_moved
+        return best
     mixed = _plans(hours, level, levels)
     for _ in range(MOST_ROUNDS_OF_NUMBERS):
         mixture = mixture_of(hours, mixed, state.clock)
-        if mixture is None or state.clock.expired or mixture.value - best <= CLOSE_BY_NUMBERS * mixture.value:
+        if (
+            mixture is None
+            or state.clock.expired
+            or mixture.value - best.usd_per_hour <= CLOSE_BY_NUMBERS * mixture.value
+        ):
             break
         moved = _by_levels(hours, level, mixture.moved)
-        if best_moved is not None:
-            moved = PULL * best_moved + (1 - PULL) * moved
+        if best.moved is not None:
+            moved = PULL * best.moved + (1 - PULL) * moved
         kinds = _KindsOfHours.at(hours, level, moved, levels, state.clock)
         mixed = mixed + kinds.pointed_to
-        if (found := float(hours.traffic.share_of_month @ kinds.least)) > best:
-            best, best_moved = found, moved
-    return best, best_moved
+        if (found := float(hours.traffic.share_of_month @ kinds.least)) > best.usd_per_hour:
+            best = WithStarts(found, moved)
+    return best
 
 
 def _kinds_of_hours(problem: Problem, kind: Ints) -> tuple[Problem, Ints]:

@@ -114,7 +114,7 @@ class Levels:
             search: Solves one level.
             too_dear: Whether no more is asked where levels cost so much (K,) at least.
         """
-        self._bound_at_several_prices(state.clock)
+        self.bound_at_several_prices(state.clock)
         while not state.clock.expired and (level := self._next()) is not None:
             if too_dear is not None and too_dear(self.lower):
                 break
@@ -126,7 +126,7 @@ class Levels:
             self._learn(level, result)
         return True
 
-    def _bound_at_several_prices(self, clock: Clock) -> None:
+    def bound_at_several_prices(self, clock: Clock) -> None:
         """What each level costs at least by whole numbers, before any is solved."""
         offers = self.problem.offers
         if self.several is None:

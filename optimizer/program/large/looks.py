@@ -8,12 +8,13 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
+from optimizer.program.large.covering import listed_beside
 from optimizer.program.large.joined_periods import (
     between_hours_usd_per_hour,
     changes_what_is_held,
     counts_what_idles,
 )
-from optimizer.program.large.level_prices import bound_with_starts
+from optimizer.program.large.level_prices import WithStarts, bound_with_starts
 from optimizer.program.large.levels import Levels, as_if_all_month
 from optimizer.program.large.patterns import PatternBound
 from optimizer.program.large.period_programs import PeriodSearch
@@ -53,15 +54,21 @@ class Looks:
         self._week, self._kind, levels = week, kind, unlinked(week, kind)
         self._levels = dict[bytes, Levels]()
         self._told = dict[bytes, tuple[float, Incumbent | None]]()
+        self._ended = dict[bytes, WithStarts]()
         self._hours, self._worth = levels.traffic.share_of_month, found.worth.by_kind(kind)
         demand = np.zeros(levels.traffic.demand_per_s.shape)
         np.add.at(demand, (kind[week.demands.period], week.demands.request_class), found.demand)
         self._several = SeveralPrices(as_if_all_month(levels), demand)
         self._covers = self._several.covers(np.tile(week.offers.price_usd_per_hour, (len(demand), 1)), clock)
 
-    def beside(self, counts: Ints) -> Floats:
-        """(N,) USD/h that no plan with so many (N, O) machines paid all month undercuts."""
-        return np.asarray(counts @ self._week.offers.price_usd_per_hour + self._covers.by_period(counts) @ self._hours)
+    def listed(self, may_pay: Flags, most_usd_per_hour: float) -> tuple[Ints, Floats] | None:
+        """(N, O) the numbers of machines paid all month beside which a plan may cost no more, and (N,) the USD/h that
+        it costs at least; None where they are too many. Of offers that have one of some candidates (C,) alone.
+        """
+        offers = self._week.offers
+        there = offers.always_paid & (np.bincount(self._week.candidates.offer, may_pay, len(offers)) > 0)
+        price = np.where(there, offers.price_usd_per_hour, np.inf)
+        return listed_beside(self._covers, price, offers.available, self._hours, most_usd_per_hour)
 
     def with_starts(self, count: Ints, state: SearchState) -> float:
         """USD/h that no plan with so many machines paid all month undercuts, with what starts add to its hours."""
@@ -70,6 +77,15 @@ class Looks:
         if np.isinf(least).any():
             return np.inf
         return paid + with_rises(by_the_hour(self._week, count), least[self._kind], state.clock)
+
+    def by_whole_numbers(self, count: Ints, state: SearchState) -> float:
+        """The same from whole numbers that are worth enough at several prices of demand at once."""
+        paid, _, part = _paying_for(self._week, count)
+        if not serves_all(part.problem):
+            return np.inf
+        levels = Levels(unlinked(part.problem, self._kind), several=self._several.of_offers(part.offers))
+        levels.bound_at_several_prices(state.clock)
+        return paid + with_rises(part.problem, levels.lower[self._kind], state.clock)
 
     def by_levels(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
         """The same from exact programs of levels, and a plan with no more machines; told again what it was told."""
@@ -112,14 +128,18 @@ class Looks:
     def to_the_end(
         self, count: Ints, state: SearchState, search: PeriodSearch, close: float
     ) -> tuple[float, Incumbent | None]:
-        """The same with prices of starts, once its levels are known, until so small a share of a plan is open."""
+        """The same with prices of starts, once its levels are known, until so small a share of a plan is open; gone on
+        with where it ended.
+        """
         paid, free, part = _paying_for(self._week, count)
         if (levels := self._levels.get(count.tobytes())) is None:
             return np.inf, None
         cutoff, enough = state.cutoff_usd_per_hour - paid, state.enough_usd_per_hour - paid
         own = replace(_own(state), cutoff_usd_per_hour=cutoff, enough_usd_per_hour=enough)
-        lower = bound_with_starts(part.problem, self._kind, levels, own, search, close)
-        return paid + lower, self._plan(free, part, levels)
+        known = self._ended.get(count.tobytes())
+        ended = bound_with_starts(part.problem, self._kind, levels, own, search, close, known)
+        self._ended[count.tobytes()] = ended
+        return paid + ended.usd_per_hour, self._plan(free, part, levels)
 
     def _plan(self, free: Problem, part: Sorted, levels: Levels) -> Incumbent | None:
         """The week that plans of levels make, machines paid all month; None where these would change what they hold."""

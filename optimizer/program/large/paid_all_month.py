@@ -16,13 +16,12 @@ lowest bound is looked at next.
 from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
-from optimizer.base.arrays import Flags, Floats, Ints
+from optimizer.base.arrays import Floats, Ints
 from optimizer.program.large.counts import bound_by_counts
-from optimizer.program.large.covering import listed_counts
 from optimizer.program.large.level_prices import follows_itself
 from optimizer.program.large.levels import has_levels
 from optimizer.program.large.looks import Looks, by_the_hour
@@ -48,6 +47,13 @@ the one with which a large week may end, then less."""
 
 WIDE: Final = 0.03
 """How much more than a bound a plan may cost for one to be looked for before numbers are listed."""
+
+
+class _Look(Protocol):
+    """At one number of machines: what no plan with it undercuts, and a plan."""
+
+    def __call__(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
+        """What is found."""
 
 
 def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, search: PeriodSearch) -> Known:
@@ -76,18 +82,13 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
         if plan is not None and plan.usd_per_hour < state.cutoff_usd_per_hour:
             known, state = replace(known, plan=plan.for_whole(part, week)), _no_dearer(state, plan)
     may_pay = can_beat(week, at_all.bound, None, state)[part.candidates]
-    counts = _payable_counts(part.problem, may_pay, state.cutoff_usd_per_hour)
-    beside = np.zeros(1) if counts is None else looks.beside(counts)
-    at_least = np.maximum(beside, at_all.bound.usd_per_hour)
-    listed = np.flatnonzero(at_least <= state.cutoff_usd_per_hour)
-    if counts is None or len(listed) > MOST_COUNTS:
+    listed = looks.listed(may_pay, state.cutoff_usd_per_hour)
+    if listed is None or len(listed[0]) > MOST_COUNTS:
         found = _told_by_boxes(part, week, kind, known, state, search)
-        least = min(float(at_least.min()), state.cutoff_usd_per_hour)
+        beside = 0.0 if listed is None else float(listed[1].min())
     else:
-        numbers = [(float(at_least[place]), place) for place in listed.tolist()]
-        found = _told_by_each(part, week, looks, counts, numbers, known, state, search)
-        least = at_all.bound.usd_per_hour
-    return replace(found, usd_per_hour=max(found.usd_per_hour, least))
+        found, beside = _told_by_each(part, week, looks, *listed, known, state, search), 0.0
+    return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.bound.usd_per_hour, beside))
 
 
 def _no_dearer(state: SearchState, plan: Incumbent | None) -> SearchState:
@@ -96,40 +97,35 @@ def _no_dearer(state: SearchState, plan: Incumbent | None) -> SearchState:
     return replace(state, cutoff_usd_per_hour=min(state.cutoff_usd_per_hour, most))
 
 
-def _payable_counts(problem: Problem, may_pay: Flags, most: float) -> Ints | None:
-    """(N, O) machines paid all month, of candidates that may pay, that cost no more; None where they are too many."""
-    offers = problem.offers
-    there = offers.always_paid & (np.bincount(problem.candidates.offer, may_pay, len(offers)) > 0)
-    return listed_counts(np.where(there, offers.price_usd_per_hour, np.inf), offers.available, most)
-
-
 def _told_by_each(
     part: Sorted,
     week: Problem,
     looks: Looks,
     counts: Ints,
-    numbers: list[tuple[float, int]],
+    beside: Floats,
     known: Known,
     state: SearchState,
     search: PeriodSearch,
 ) -> Known:
     """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
 
-    The number of lowest bound is looked at next: with what starts add, then by its levels, then to the end, and closer
-    where the week is further open than a large one may end. One that is not reached counts for what is known of it.
-    Where all cost enough, or a plan less, none is looked at any more.
+    The number of lowest bound is looked at next: with what starts add, then by whole numbers at several prices, by its
+    levels, and to the end, and closer where the week is further open than a large one may end. One that is not reached
+    counts for what is known of it. Where all cost enough, or a plan less, none is looked at any more.
 
     Args:
         part: What may be in a plan that costs no more than the state's cutoff.
         week: Of which it is a part.
         looks: At numbers of machines.
-        counts: (N, O) the numbers.
-        numbers: For each that may be in such a plan what it costs at least, and where it stands.
+        counts: (N, O) the numbers that may be in such a plan.
+        beside: (N,) USD/h that it costs at least with each.
         known: Of the week.
         state: Of the search.
         search: Solves one level.
     """
-    waiting = [(at_least, place, 0) for at_least, place in numbers]
+    bounds = (looks.with_starts, looks.by_whole_numbers)
+    ends: tuple[_Look, ...] = (looks.by_levels, *(partial(looks.to_the_end, close=close) for close in CLOSE))
+    waiting = [(at_least, place, 0) for place, at_least in enumerate(beside.tolist())]
     heapify(waiting)
     plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
     while waiting and waiting[0][0] <= min(most, state.enough_usd_per_hour) and not state.clock.expired:
@@ -137,14 +133,14 @@ def _told_by_each(
         if step and state.refuted_by(plan):
             least = min(least, at_least)
             break
-        closest = step > len(CLOSE)
+        if step < len(bounds):
+            heappush(waiting, (max(at_least, bounds[step](counts[place], state)), place, step + 1))
+            continue
+        look = ends[step - len(bounds)]
+        closest = look is ends[-1]
         if closest and at_least >= (1 - CLOSE[0]) * most:
             least = min(least, at_least)
             break
-        if not step:
-            heappush(waiting, (max(at_least, looks.with_starts(counts[place], state)), place, 1))
-            continue
-        look = looks.by_levels if step == 1 else partial(looks.to_the_end, close=CLOSE[step - 2])
         lower, found = look(counts[place], replace(state, cutoff_usd_per_hour=most), search)
         at_least = max(at_least, lower)
         if found is not None and found.usd_per_hour < most:

@@ -1,9 +1,12 @@
 """A plan of the week from plans of a few levels of its demand: which of them runs when, its starts paid for.
 
 Every period runs a plan of its own level or of one that asks for more. Keeping the larger one through a dip may cost
-less than stopping machines and starting them again, so each period in turn takes the plan that costs least beside what
-its neighbours run, until none changes. That ends where it began nearby, so it begins with each of the plans as the
-least that any period runs: with as much as the busiest hour all week, with as little as every hour allows, and between.
+less than stopping machines and starting them again. Where each period follows one other and precedes one, the cheapest
+round of the week is found to the end, hour by hour: the least that leads to each plan of an hour from each of the first
+(Bellman's recursion on a ring). In other weeks, and where least billed times count beside starts, each period in turn
+takes the plan that costs least beside what its neighbours run, until none changes. That ends where it began nearby, so
+it begins with each of the plans as the least that any period runs: with as much as the busiest hour all week, with as
+little as every hour allows, and between.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,11 +71,15 @@ def _choices(problem: Problem, kind: Ints, levels: Levels) -> Iterator[Ints]:
     floored = np.where(dear[:, None], hourly, np.inf)
     served = np.isfinite(floored).any(axis=2)
     first = np.where(served, floored.argmin(axis=2), hourly.argmin(axis=1))
-    for pair in zip(first, _settled(first, cost, rise, traffic.start_share), strict=True):
-        for choice in pair:
-            if choice.tobytes() not in seen:
-                seen.add(choice.tobytes())
-                yield choice
+    ring = None if problem.has_minimum_billing else _ring(cost, traffic.start_share)
+    if ring is None:
+        bettered = _settled(first, cost, rise, traffic.start_share)
+    else:
+        bettered = _cheapest_round(ring, cost, rise, traffic.start_share)[None]
+    for choice in (*first, *bettered):
+        if choice.tobytes() not in seen:
+            seen.add(choice.tobytes())
+            yield choice
 
 
 def _started(problem: Problem, plans: Sequence[Incumbent]) -> Floats:
@@ -86,6 +93,43 @@ def _started(problem: Problem, plans: Sequence[Incumbent]) -> Floats:
     taken[np.arange(len(taken)), problem.candidates.offer] = problem.candidates.gpus_per_replica
     new = np.maximum(replicas[None] - replicas[:, None], 0) @ taken
     return np.asarray(np.maximum(more, np.ceil(new / problem.offers.gpus_per_instance)))
+
+
+def _ring(cost: Floats, start_share: Floats) -> Ints | None:
+    """(T,) the periods one after the other, from the one that the fewest plans (T, P) serve; None where they are no
+    ring in which each follows one other."""
+    after = start_share > 0
+    if not ((after.sum(axis=0) == 1).all() and (after.sum(axis=1) == 1).all()):
+        return None
+    following = after.argmax(axis=1)
+    ring = [int(np.isfinite(cost).sum(axis=1).argmin())]
+    while (period := int(following[ring[-1]])) != ring[0]:
+        ring.append(period)
+    return np.array(ring) if len(ring) == len(cost) else None
+
+
+def _cheapest_round(ring: Ints, cost: Floats, rise: Floats, start_share: Floats) -> Ints:
+    """(T,) the plans of all periods that cost least together, see `_settled`."""
+    starts = np.flatnonzero(np.isfinite(cost[ring[0]]))
+    # (S, P) the least that leads to each plan of a period from each of the first
+    least = np.full((len(starts), cost.shape[1]), np.inf)
+    least[np.arange(len(starts)), starts] = cost[ring[0], starts]
+    came_from = []
+    for since, period in zip(ring[:-1].tolist(), ring[1:].tolist(), strict=True):
+        here, there = np.isfinite(cost[since]), np.isfinite(cost[period])
+        steps = least[:, here, None] + start_share[since, period] * rise[np.ix_(here, there)]
+        came_from.append((np.flatnonzero(there), np.flatnonzero(here)[steps.argmin(axis=1)]))
+        least = np.full_like(least, np.inf)
+        least[:, there] = steps.min(axis=1) + cost[period, there]
+    closed = least + start_share[ring[-1], ring[0]] * rise[:, starts].T
+    start, plan = np.unravel_index(closed.argmin(), closed.shape)
+    choice = np.full(len(ring), plan)
+    for place in range(len(ring) - 1, 0, -1):
+        there, before = came_from[place - 1]
+        choice[ring[place]] = plan
+        plan = before[start, np.searchsorted(there, plan)]
+    choice[ring[0]] = plan
+    return choice
 
 
 def _settled(first: Ints, cost: Floats, rise: Floats, start_share: Floats) -> Ints:
