@@ -12,7 +12,7 @@ from optimizer.base.clock import Clock
 from optimizer.program.problem.data import (
     Candidates,
     Ceiling,
-    FullestInstance,
+    Fullest,
     HostedApis,
     Limits,
     Offers,
@@ -68,7 +68,7 @@ def held(problem: Problem) -> set[tuple[int, ...]]:
 
 
 def carrying(problem: Problem, least: float, most: float) -> Problem:
-    return replace(problem, fullest=FullestInstance(np.array([least]), np.array([most])))
+    return replace(problem, fullest=Fullest(np.array([least]), np.array([most])))
 
 
 @pytest.mark.parametrize("few", [1, 3])

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.placements import larger_problem
+from support.placements import at_places
 from support.promises import faults
 
 from optimizer.base.clock import Clock
 from optimizer.program import search as whole_search
 from optimizer.program.problem.data import Limits
-from optimizer.program.problem.problem import Problem, sorted_problem
+from optimizer.program.problem.problem import sorted_problem
 from optimizer.program.proof import first_plan
 from optimizer.program.proof.instances_of_places import _of_same_kind, known_of_instances, losing_instances
 from optimizer.program.proof.relaxation import Bound, no_bound
@@ -21,32 +21,6 @@ from optimizer.program.solve import solve, solve_plainly
 
 SEEDS = (0, 2, 5, 12)
 LOSSES = (("region",), ("provider",), ("provider", "region"), ("region", "spot_offer"))
-
-
-def at_places(seed: int, survive: tuple[str, ...]) -> Problem:
-    """What is for sale in one place, for sale in three regions of two providers at other prices, every third spot."""
-    problem, random = larger_problem(seed), np.random.default_rng(seed)
-    offers, candidates = problem.offers, problem.candidates
-    every, again = np.tile(np.arange(len(offers)), 3), np.tile(np.arange(len(candidates)), 3)
-    place = np.repeat(np.arange(3), len(offers)).tolist()
-    limits = replace(problem.limits, survive=survive, max_gpus=None, max_provider_share=None, quotas=())
-    return replace(
-        problem,
-        offers=replace(
-            offers.select(every),
-            ids=tuple(f"o{number}" for number in range(len(every))),
-            price_usd_per_hour=offers.price_usd_per_hour[every] * random.uniform(1.0, 1.2, len(every)),
-            provider=tuple("pqq"[number] for number in place),
-            region=tuple(f"{'pqq'[number]}/{number}" for number in place),
-            spot=np.arange(len(every)) % 3 == 2,
-        ),
-        candidates=replace(
-            candidates.select(again),
-            ids=tuple(f"c{number:02}" for number in range(len(again))),
-            offer=np.concatenate([candidates.offer + number * len(offers) for number in range(3)]),
-        ),
-        limits=limits,
-    )
 
 
 @pytest.mark.parametrize("survive", LOSSES)

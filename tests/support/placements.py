@@ -93,3 +93,29 @@ def _filled(random: np.random.Generator, classes: int, gpus: Ints, candidates: i
         limits=Limits(float(random.choice([0.8, 1.0])), survive=kinds, max_gpus=max_gpus),
         apis=HostedApis(("h",), np.array([0]), np.array([5e-4]), ("saas",)) if hosted else HostedApis(),
     )
+
+
+def at_places(seed: int, survive: tuple[str, ...]) -> Problem:
+    """What is for sale in one place, for sale in three regions of two providers at other prices, every third spot."""
+    problem, random = larger_problem(seed), np.random.default_rng(seed)
+    offers, candidates = problem.offers, problem.candidates
+    every, again = np.tile(np.arange(len(offers)), 3), np.tile(np.arange(len(candidates)), 3)
+    place = np.repeat(np.arange(3), len(offers)).tolist()
+    limits = replace(problem.limits, survive=survive, max_gpus=None, max_provider_share=None, quotas=())
+    return replace(
+        problem,
+        offers=replace(
+            offers.select(every),
+            ids=tuple(f"o{number}" for number in range(len(every))),
+            price_usd_per_hour=offers.price_usd_per_hour[every] * random.uniform(1.0, 1.2, len(every)),
+            provider=tuple("pqq"[number] for number in place),
+            region=tuple(f"{'pqq'[number]}/{number}" for number in place),
+            spot=np.arange(len(every)) % 3 == 2,
+        ),
+        candidates=replace(
+            candidates.select(again),
+            ids=tuple(f"c{number:02}" for number in range(len(again))),
+            offer=np.concatenate([candidates.offer + number * len(offers) for number in range(3)]),
+        ),
+        limits=limits,
+    )

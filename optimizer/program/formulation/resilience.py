@@ -1,12 +1,14 @@
 """What must be left when something is lost: spare replicas, surviving places, presence in several of them."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from optimizer.base.arrays import Ints
+from optimizer.base.arrays import Floats, Ints
 from optimizer.program.formulation.demand import demand_shares
 from optimizer.program.formulation.rows import Rows, at_least, at_most, family_of
 from optimizer.program.formulation.variables import Variables, by_period, cell_ids, demand_names
-from optimizer.program.problem.data import Labels
+from optimizer.program.problem.data import Fullest, Labels
 from optimizer.program.problem.indices import grouped
 from optimizer.program.problem.loss_levels import LossLevels
 from optimizer.program.problem.losses import full_rate_shares
@@ -64,7 +66,10 @@ def survive(problem: Problem, variables: Variables) -> Rows:
     if "instance" in problem.limits.survive:
         blocks["spread"] = _spread_over_instances(problem, variables)
     if problem.fullest.divided:
-        blocks["fullest"] = _without_the_fullest(problem, variables)
+        blocks["fullest"] = _without_the_fullest(problem.fullest, problem, variables)
+    if problem.fullest_place.divided:
+        blocks["fullest_place"] = _without_the_fullest(problem.fullest_place, problem, variables)
+        blocks["within"] = _within_the_fullest(problem, variables)
     levels = variables.demand_levels
     if len(levels):
         names = demand_names(problem, levels.of)
@@ -88,8 +93,16 @@ def _carried(problem: Problem, variables: Variables) -> Rows:
     )
 
 
-def _without_the_lost(problem: Problem, variables: Variables) -> Rows:
-    """carried - sum over what is lost >= 1 for each loss of a place and each demand that it takes part of."""
+class _Lost(NamedTuple):
+    """What each loss of a place takes of each demand: the loss and the demand of a row, and the entries of all rows."""
+
+    event: Ints
+    demand: Ints
+    taken: tuple[tuple[Ints, Ints, Floats], ...]
+
+
+def _lost_with_places(problem: Problem, variables: Variables) -> _Lost:
+    """The losses of places and the demands that each takes part of."""
     lost, demands = variables.losses, problem.demands
     demand, candidate, share = full_rate_shares(problem)
     event, entry = np.nonzero(lost.gone[:, candidate])
@@ -100,14 +113,39 @@ def _without_the_lost(problem: Problem, variables: Variables) -> Rows:
     rows, row = np.unique(keys, return_inverse=True)
     row_of_replica, row_of_api = np.split(row.reshape(-1), [len(event)])
     of_event, of_demand = np.divmod(rows, max(len(demands), 1))
-    wanted = demand_names(problem, of_demand)
+    replicas = variables.replicas[demands.period[demand], candidate][entry]
+    on_apis = (row_of_api, variables.bought[stream[api_entry]], bought[api_entry])
+    return _Lost(of_event, of_demand, ((row_of_replica, replicas, share[entry]), on_apis))
+
+
+def _without_the_lost(problem: Problem, variables: Variables) -> Rows:
+    """carried - sum over what is lost >= 1 for each loss of a place and each demand that it takes part of."""
+    lost = _lost_with_places(problem, variables)
     return at_least(
-        [f"left|{lost.names[e]}|{name}" for e, name in zip(of_event.tolist(), wanted, strict=True)],
+        _names_of("left", lost, problem, variables),
         1.0,
-        (np.arange(len(rows)), variables.carried[of_demand], 1.0),
-        (row_of_replica, variables.replicas[demands.period[demand], candidate][entry], -share[entry]),
-        (row_of_api, variables.bought[stream[api_entry]], -bought[api_entry]),
+        (np.arange(len(lost.demand)), variables.carried[lost.demand], 1.0),
+        *((row, column, -share) for row, column, share in lost.taken),
     )
+
+
+def _within_the_fullest(problem: Problem, variables: Variables) -> Rows:
+    """sum over what is lost <= most for each loss of a place and each demand, as far as a search has said so."""
+    lost = _lost_with_places(problem, variables)
+    most = problem.fullest_place.most[lost.demand]
+    told = np.isfinite(most)
+    number = np.cumsum(told) - 1
+    names = _names_of("within", lost, problem, variables)
+    return at_most(
+        [name for name, said in zip(names, told.tolist(), strict=True) if said],
+        most[told],
+        *((number[row[told[row]]], column[told[row]], share[told[row]]) for row, column, share in lost.taken),
+    )
+
+
+def _names_of(block: str, lost: _Lost, problem: Problem, variables: Variables) -> list[str]:
+    names, wanted = variables.losses.names, demand_names(problem, lost.demand)
+    return [f"{block}|{names[event]}|{name}" for event, name in zip(lost.event.tolist(), wanted, strict=True)]
 
 
 def _spread_over_instances(problem: Problem, variables: Variables) -> Rows:
@@ -158,11 +196,11 @@ def _without_an_instance(problem: Problem, variables: Variables) -> Rows:
     )
 
 
-def _without_the_fullest(problem: Problem, variables: Variables) -> Rows:
-    """carried >= 1 + least for each demand: as much as a search says that the fullest instance carries at least."""
+def _without_the_fullest(fullest: Fullest, problem: Problem, variables: Variables) -> Rows:
+    """carried >= 1 + least for each demand: as much as a search says that the fullest one carries at least."""
     number = np.arange(len(problem.demands))
     names = [f"fullest|{name}" for name in demand_names(problem, number)]
-    return at_least(names, 1.0 + problem.fullest.least, (number, variables.carried, 1.0))
+    return at_least(names, 1.0 + fullest.least, (number, variables.carried, 1.0))
 
 
 def _may_be_lost(levels: LossLevels, reached: Ints, placed: Ints, names: list[str]) -> Rows:

@@ -97,8 +97,9 @@ class Ceiling:
 
 
 @dataclass(frozen=True, eq=False)
-class FullestInstance:
-    """How much of each demand the fullest instance carries, where a search has divided that; empty where it may be any.
+class Fullest:
+    """How much of each demand the fullest instance or place carries, where a search has divided that; empty where it
+    may be any.
 
     Attributes:
         least, most: (D,) shares of a demand.

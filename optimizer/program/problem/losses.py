@@ -91,3 +91,12 @@ def rates_per_demand(problem: Problem) -> Floats:
     demand_per_s = problem.traffic.demand_per_s[demands.period, demands.request_class]
     of_demand: Floats = most[demands.request_class] / demand_per_s[:, None]
     return of_demand
+
+
+def least_usd_of_demands(problem: Problem) -> Floats:
+    """(D,) what it costs at least to carry a demand whole, GPU by GPU; 0 where none is carried."""
+    candidates, offers, share = problem.candidates, problem.offers, shares_at_full_rate(problem)
+    of_gpu = offers.price_usd_per_hour / offers.gpus_per_instance
+    cost = of_gpu[candidates.offer] * candidates.gpus_per_replica
+    least = np.divide(cost, share, out=np.full_like(share, np.inf), where=share > 0).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(least), least, 0.0)

@@ -11,7 +11,7 @@ from optimizer.program.problem.data import (
     Candidates,
     Ceiling,
     EgressPrices,
-    FullestInstance,
+    Fullest,
     HostedApis,
     Labels,
     LayoutTerms,
@@ -79,7 +79,8 @@ class Problem:
     billing: Billing = field(default_factory=Billing)
     layouts: LayoutTerms = field(default_factory=LayoutTerms)
     ceiling: Ceiling = field(default_factory=Ceiling)
-    fullest: FullestInstance = field(default_factory=FullestInstance)
+    fullest: Fullest = field(default_factory=Fullest)
+    fullest_place: Fullest = field(default_factory=Fullest)
     tolls_usd_per_hour: Floats = field(default_factory=lambda: NO_TOLLS)
 
     @cached_property

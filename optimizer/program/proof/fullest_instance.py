@@ -29,9 +29,9 @@ import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
 from optimizer.program.formulation.demand import demand_shares
-from optimizer.program.problem.data import FullestInstance
+from optimizer.program.problem.data import Fullest
 from optimizer.program.problem.instance_contents import affordable
-from optimizer.program.problem.losses import shares_at_full_rate
+from optimizer.program.problem.losses import least_usd_of_demands, shares_at_full_rate
 from optimizer.program.problem.needed_contents import may_be_exchanged
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import stands_in_force
@@ -43,10 +43,10 @@ from optimizer.program.proof.steps import (
     cheaper,
     most_usd_per_hour,
     promising_candidates,
-    result_of,
+    result_of_parts,
     solve_on,
 )
-from optimizer.program.solver import SolverResult, Status
+from optimizer.program.solver import SolverResult
 
 ENOUGH = 1e-6
 """By how much of a demand what is left may fall short: a solver's tolerance, and what adding up makes of it."""
@@ -73,7 +73,7 @@ class _OpenBox(NamedTuple):
 
     usd_per_hour: float
     number: int
-    fullest: FullestInstance
+    fullest: Fullest
 
 
 class _Looked(NamedTuple):
@@ -98,7 +98,7 @@ class _Boxes:
     left_usd_per_hour: float = np.inf
     cut: int = 0
 
-    def add(self, usd_per_hour: float, fullest: FullestInstance) -> None:
+    def add(self, usd_per_hour: float, fullest: Fullest) -> None:
         heapq.heappush(self.waiting, _OpenBox(usd_per_hour, self.cut, fullest))
         self.cut += 1
 
@@ -119,7 +119,7 @@ def alike(problem: Problem, plan: Incumbent) -> Problem:
     if not divides_fullest(problem):
         return problem
     _, lost = _carried_and_lost(problem, plan)
-    return replace(problem, fullest=FullestInstance(lost, lost))
+    return replace(problem, fullest=Fullest(lost, lost))
 
 
 def search_by_fullest(
@@ -138,12 +138,7 @@ def search_by_fullest(
         first = known or _of_few(problem, keep, bound, state)
     with state.phase("final"):
         best, boxes = _search(problem, keep, bound, first, state)
-    state.eliminated["reduced_cost"] = int((keep & ~can_beat(problem, bound, best, state)).sum())
-    lower, cost = boxes.usd_per_hour, np.inf if best is None else best.usd_per_hour
-    proven = lower >= min(cost, most_usd_per_hour(problem, state)) * (1 - EQUAL_COST)
-    none: Status = "infeasible" if proven else "unproven"
-    status: Status = "optimal" if proven else "feasible"
-    return result_of(problem, keep, bound, SolverResult(none if best is None else status, lower), best, state)
+    return result_of_parts(problem, keep, bound, boxes.usd_per_hour, best, state)
 
 
 def _of_few(problem: Problem, keep: Flags, bound: Bound, state: SearchState) -> Incumbent | None:
@@ -163,9 +158,9 @@ def _search(
     problem: Problem, keep: Flags, bound: Bound, best: Incumbent | None, state: SearchState
 ) -> tuple[Incumbent | None, _Boxes]:
     """The best plan, and the boxes that are left when no other is cheaper or a limit ends the search."""
-    boxes, worth = _Boxes(), _least_usd_per_hour(problem)
+    boxes, worth = _Boxes(), least_usd_of_demands(problem)
     lower = max(bound.usd_per_hour, state.least_usd_per_hour)
-    boxes.add(lower, FullestInstance(np.zeros(len(worth)), np.full(len(worth), np.inf)))
+    boxes.add(lower, Fullest(np.zeros(len(worth)), np.full(len(worth), np.inf)))
     while boxes.waiting and not state.clock.expired:
         state.best_and_bound(best, boxes.usd_per_hour)
         if best is not None and boxes.usd_per_hour >= best.usd_per_hour * (1 - max(state.relative_gap, EQUAL_COST)):
@@ -186,7 +181,7 @@ def _search(
             if result.status != "optimal":
                 boxes.left_usd_per_hour = min(boxes.left_usd_per_hour, lower)
             continue
-        enough = _solved(problem, FullestInstance(lost, lost), keep, bound, best, state)
+        enough = _solved(problem, Fullest(lost, lost), keep, bound, best, state)
         best = cheaper(best, enough.plan)
         for half in _halves(box.fullest, int((short * worth).argmax()), carried - 1.0, lost):
             boxes.add(lower, half)
@@ -212,7 +207,7 @@ def _looked_at(
 
 def _solved(
     problem: Problem,
-    fullest: FullestInstance,
+    fullest: Fullest,
     keep: Flags,
     bound: Bound,
     best: Incumbent | None,
@@ -258,18 +253,9 @@ def _carried_and_lost(problem: Problem, plan: Incumbent) -> tuple[Floats, Floats
     return carried, (standing @ share.T).max(axis=0, initial=0.0)
 
 
-def _least_usd_per_hour(problem: Problem) -> Floats:
-    """(D,) what it costs at least to carry a demand whole, GPU by GPU; 0 where none is carried."""
-    candidates, offers, share = problem.candidates, problem.offers, shares_at_full_rate(problem)
-    of_gpu = offers.price_usd_per_hour / offers.gpus_per_instance
-    cost = of_gpu[candidates.offer] * candidates.gpus_per_replica
-    least = np.divide(cost, share, out=np.full_like(share, np.inf), where=share > 0).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(least), least, 0.0)
-
-
-def _halves(box: FullestInstance, demand: int, may_lose: Floats, lost: Floats) -> list[FullestInstance]:
+def _halves(box: Fullest, demand: int, may_lose: Floats, lost: Floats) -> list[Fullest]:
     """The box cut between what a plan could lose of a demand and what it does lose."""
     cut = (max(may_lose[demand], box.least[demand]) + lost[demand]) / 2
     least, most = box.least.copy(), box.most.copy()
     least[demand] = most[demand] = cut
-    return [FullestInstance(box.least, most), FullestInstance(least, box.most)]
+    return [Fullest(box.least, most), Fullest(least, box.most)]

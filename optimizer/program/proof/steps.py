@@ -16,7 +16,7 @@ from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.problem.traits import GROUPS, candidate_traits, offer_traits
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState, incumbent_of
-from optimizer.program.solver import SolverResult, integer_solver, solve_integer
+from optimizer.program.solver import SolverResult, Status, integer_solver, solve_integer
 
 MOST_BILLED_CELLS = 4_000
 """Candidates times periods of a program with least billed times beyond which its first node alone takes a minute."""
@@ -153,7 +153,8 @@ def solve_part(
     model = model_proto(program, cost, whole=whole)
     state.solver = integer_solver(problem.traffic.periods, len(model.linear_constraints.ids))
     # a program of one period that is held to a cost by no row of its own is solved sooner without being told of it
-    told = problem.traffic.periods > 1 or problem.limits.max_monthly_usd is not None or problem.fullest.divided
+    divided = problem.fullest.divided or problem.fullest_place.divided
+    told = problem.traffic.periods > 1 or problem.limits.max_monthly_usd is not None or divided
     cutoff = most_usd_per_hour(problem, state) if told else np.inf
     result = solve_integer(
         model,
@@ -186,6 +187,19 @@ def final_solve(
         # what the solver proved holds for a part of what may beat the best plan
         result = SolverResult("unproven" if plan is None else "feasible", bound.usd_per_hour)
     return result_of(problem, keep, bound, result, cheaper(plan, incumbent), state)
+
+
+def result_of_parts(
+    problem: Problem, keep: Flags, bound: Bound, usd_per_hour: float, best: Incumbent | None, state: SearchState
+) -> SearchResult:
+    """What searches of parts that hold every plan say: the best plan of all, and what no plan undercuts."""
+    state.eliminated["reduced_cost"] = int((keep & ~can_beat(problem, bound, best, state)).sum())
+    cost = np.inf if best is None else best.usd_per_hour
+    proven = usd_per_hour >= min(cost, most_usd_per_hour(problem, state)) * (1 - EQUAL_COST)
+    none: Status = "infeasible" if proven else "unproven"
+    status: Status = "optimal" if proven else "feasible"
+    ended = SolverResult(none if best is None else status, usd_per_hour)
+    return result_of(problem, keep, bound, ended, best, state)
 
 
 def nothing_to_gain(bound: Bound, incumbent: Incumbent | None) -> bool:
