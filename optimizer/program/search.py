@@ -19,7 +19,7 @@ from optimizer.program.proof.cheapest_rates import bound_at_cheapest_rates, boun
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.first_plan import first_plan, is_far_off, plan_at_places
 from optimizer.program.proof.fullest_instance import divides_fullest, search_by_fullest
-from optimizer.program.proof.fullest_place import divides_fullest_place, search_by_fullest_place
+from optimizer.program.proof.fullest_place import divides_fullest_place, is_wide_open, search_by_fullest_place
 from optimizer.program.proof.instances_of_places import known_of_instances
 from optimizer.program.proof.relaxation import Bound, bound_from, no_bound, prices_of, read_multipliers
 from optimizer.program.proof.sifting import sifted_bound
@@ -148,7 +148,7 @@ def _search_from(
     if within_gap(bound, incumbent, state):
         # what the solver proved holds for the promising candidates alone
         return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
-    if far_off and divides_fullest_place(problem):
+    if divides_fullest_place(problem) and is_wide_open(bound, incumbent):
         return search_by_fullest_place(problem, keep, bound, incumbent, state, relaxation_bound)
     return final_solve(problem, keep, bound, incumbent, state)
 

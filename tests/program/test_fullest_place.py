@@ -51,7 +51,7 @@ def test_the_cheapest_plan_is_that_of_one_program(
 
 
 @pytest.mark.parametrize("survive", LOSSES)
-def test_a_search_whose_first_plan_is_far_off_divides_what_the_fullest_place_carries(
+def test_a_search_that_is_wide_open_divides_what_the_fullest_place_carries(
     survive: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list[SearchResult]()
@@ -62,7 +62,7 @@ def test_a_search_whose_first_plan_is_far_off_divides_what_the_fullest_place_car
 
     monkeypatch.setattr(whole_search, "search_by_fullest_place", noted)
     monkeypatch.setattr(first_plan, "INCUMBENT_COLUMNS", 0)
-    monkeypatch.setattr(first_plan, "FAR_OFF", -1.0)
+    monkeypatch.setattr(fullest_place, "WIDE", -1.0)
     for seed in SEEDS:
         problem = at_places(seed, survive)
         found, plain = solve(problem), solve_plainly(problem)

@@ -43,6 +43,9 @@ CLEARLY: Final = 0.008
 """By how much of its cost less than the best plan a plan of a slice is looked for first: that there is none takes half
 the time, so all slices are told that far before any is told to the end."""
 
+WIDE: Final = 0.03
+"""Share of what a plan costs from which slices close sooner what is open than one program does."""
+
 Relaxed: TypeAlias = Callable[[Problem, Flags, SearchState], Bound | None]
 """The relaxation's bound of some candidates; None where it has no solution."""
 
@@ -61,6 +64,11 @@ def divides_fullest_place(problem: Problem) -> bool:
     survive = problem.limits.survive
     lost = any(place in survive for place in PLACES) and "instance" not in survive
     return lost and problem.traffic.periods == 1 and len(problem.demands) <= MOST_DEMANDS
+
+
+def is_wide_open(bound: Bound, plan: Incumbent | None) -> bool:
+    """Whether so much is open that one program of all candidates would hardly close it."""
+    return plan is None or bound.usd_per_hour < (1 - WIDE) * plan.usd_per_hour
 
 
 def search_by_fullest_place(
