@@ -135,11 +135,12 @@ def _search_from(
     with state.phase("incumbent"):
         promising, result, incumbent = first_plan(problem, keep, bound, known.plan, state)
         everything = not (keep & ~promising).any()
-        far_off = not everything and is_far_off(problem, bound, incumbent, state)
-        if far_off:
+        divides = divides_fullest_place(problem)
+        off = is_far_off(problem, bound, incumbent, state) or (divides and is_wide_open(bound, incumbent))
+        if nearer := off and not everything:
             bound, incumbent = _nearer(problem, keep, promising, bound, incumbent, state)
     state.best_and_bound(incumbent, bound.usd_per_hour)
-    if far_off and nothing_to_gain(bound, incumbent):
+    if nearer and nothing_to_gain(bound, incumbent):
         return result_of(problem, keep, bound, SolverResult("optimal", bound.usd_per_hour), incumbent, state)
     remaining = keep & can_beat(problem, bound, incumbent, state)
     state.eliminated["reduced_cost"] = int((keep & ~remaining).sum())
@@ -148,7 +149,7 @@ def _search_from(
     if within_gap(bound, incumbent, state):
         # what the solver proved holds for the promising candidates alone
         return result_of(problem, keep, bound, SolverResult("feasible", bound.usd_per_hour), incumbent, state)
-    if divides_fullest_place(problem) and is_wide_open(bound, incumbent):
+    if divides and is_wide_open(bound, incumbent):
         return search_by_fullest_place(problem, keep, bound, incumbent, state, relaxation_bound)
     return final_solve(problem, keep, bound, incumbent, state)
 
