@@ -32,6 +32,7 @@ from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overlo
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
 from optimizer.program.problem.tolls import tolled
+from optimizer.program.problem.single_instances import on_a_single_instance
 from optimizer.program.simplest import Complexity, SimplerSearch, complexity, held_to
 from optimizer.program.solve import Solution, solve, solve_simpler
 
@@ -79,6 +80,11 @@ class Answer:
         solution = self.solution
         called = np.asarray((solution.api_flow_per_s > 0).any(axis=0))
         return complexity(self.formulation.problem, solution.replicas, solution.instances, called)
+
+    @property
+    def single(self) -> frozenset[str]:
+        """The workloads that stand on a single instance."""
+        return on_a_single_instance(self.formulation.problem, self.solution.replicas, self.solution.instances)
 
     @property
     def running_alike(self) -> Ints:

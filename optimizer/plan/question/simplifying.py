@@ -111,6 +111,7 @@ def _simplest(
         search_simplest,
         known=cheapest.complexity,
         break_ties=not asked.any_of_equals,
+        single=cheapest.single,
         least_usd_per_month=cheapest.solution.bound_usd_per_month or 0.0,
     )
     found, proven = holding(own, keep, search, most_usd)
@@ -192,6 +193,12 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
 def _as_simple_as_can_be(answer: Answer) -> bool:
     """Whether no plan has fewer configurations, places or instances."""
     return no_more(answer.complexity, least_complexity(answer.formulation.problem))
+
+
+def is_simpler(answer: Answer, other: Answer) -> bool:
+    """Whether there is less to operate; of instances only where no workload more stands on a single one."""
+    own, theirs = answer.complexity, other.complexity
+    return own < theirs and (answer.single <= other.single or own[:2] < theirs[:2])
 
 
 def no_more(own: Complexity, most: Complexity) -> bool:
