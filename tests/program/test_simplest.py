@@ -82,7 +82,9 @@ def simplest_by_enumeration(
         for count in range(MOST + 1):
             fewer = held(problem, least._replace(instances=count))
             costs = [every.cheapest(fewer, on_several), every.cheapest(fewer, like)]
-            kept = [cost for cost, most in zip(costs, (within, cheapest * (1 + 1e-9)), strict=True) if cost and cost <= most]
+            kept = [
+                cost for cost, most in zip(costs, (within, cheapest * (1 + 1e-9)), strict=True) if cost and cost <= most
+            ]
             if kept:
                 found.append((least._replace(instances=count), min(kept)))
                 break
@@ -267,9 +269,7 @@ def test_one_instance_is_no_simpler_than_several_of_a_workload() -> None:
 def test_each_workload_is_kept_on_several_by_itself() -> None:
     problem = Problem(
         traffic=steady_traffic(("a/k", "b/k"), np.array([4.0, 1.0]), workload=("a", "b")),
-        candidates=plain_candidates(
-            [0, 1, 1], [[2.0, 0.0], [4.0, 0.0], [0.0, 1.0]], configuration=("a", "a", "b")
-        ),
+        candidates=plain_candidates([0, 1, 1], [[2.0, 0.0], [4.0, 0.0], [0.0, 1.0]], configuration=("a", "a", "b")),
         offers=plain_offers([1.0, 2.1]),
         limits=Limits(1.0),
     )

@@ -10,7 +10,7 @@ from optimizer.base.clock import Clock, Limit, LimitReached
 from optimizer.inputs.scenario.restating import worked_on_in
 from optimizer.inputs.scenario.scenario import Scenario, Workload
 from optimizer.plan.question.inquiry import Answer, Inquiry
-from optimizer.plan.question.simplifying import ANY_NUMBER, allowed_usd, in_place_of, is_simpler, no_more
+from optimizer.plan.question.simplifying import ANY_NUMBER, allowed_usd, in_place_of, no_more
 from optimizer.plan.question.solving import less_than, solved, solved_for_least_cost
 from optimizer.program.proof.state import EQUAL_COST
 
@@ -165,7 +165,7 @@ def _in_simpler_hours(answer: Answer, tried: Sequence[_Tried]) -> Answer:
         return answer
 
     def may_stand(found: Answer, usd: float) -> bool:
-        return usd <= allowed_usd(cheapest, found.complexity.configurations) and is_simpler(found, answer)
+        return usd <= allowed_usd(cheapest, found.complexity.configurations) and found.complexity < answer.complexity
 
     simpler = [each for each in tried if math.isfinite(each.usd) and may_stand(each.found, each.usd)]
     if not simpler:

@@ -31,8 +31,8 @@ from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
-from optimizer.program.problem.tolls import tolled
 from optimizer.program.problem.single_instances import on_a_single_instance
+from optimizer.program.problem.tolls import tolled
 from optimizer.program.simplest import Complexity, SimplerSearch, complexity, held_to
 from optimizer.program.solve import Solution, solve, solve_simpler
 
@@ -83,8 +83,9 @@ class Answer:
 
     @property
     def single(self) -> frozenset[str]:
-        """The workloads that stand on a single instance."""
-        return on_a_single_instance(self.formulation.problem, self.solution.replicas, self.solution.instances)
+        """The workloads that stand on a single instance, or may: a batch is nothing that goes down."""
+        batches = frozenset(each.name for each in self.inquiry.scenario.workloads if each.deadline is not None)
+        return batches | on_a_single_instance(self.formulation.problem, self.solution.replicas, self.solution.instances)
 
     @property
     def running_alike(self) -> Ints:

@@ -66,7 +66,9 @@ def _of_any_drafts(
         most_usd = allowed_usd(cheapest, asked.shown.configurations)
         return _beside(cheapest, asked, asked.shown, keep, most_usd, known_usd)
     if (simple := within_percentage(cheapest)) is not None:
-        return ended_simply(in_place_of(cheapest, simple, simple.simplicity_proven), simple)
+        # every hour may have a plan that is as simple and costs less
+        stands = is_simpler(simple, cheapest) or (simple.solution.cost_usd_per_month or 0.0) < cost_usd
+        return ended_simply(in_place_of(cheapest, simple if stands else cheapest, simple.simplicity_proven), simple)
     if _as_simple_as_can_be(cheapest):
         return cheapest
     if asked.clock.expired:

@@ -25,7 +25,10 @@ def simplicity(claim: Claim, shown: Simplicity) -> Findings:
     if cheapest is not None and not shown.kept:
         simpler = _order(shown) < _order(cheapest) or (_order(shown) == _order(cheapest) and cost <= least)
         yield simpler or _plainer(claim, shown, cheapest), "the plan is simpler than the cheapest"
-        yield not _put_on_one(claim, shown, cheapest), "no dearer plan puts on one instance what the cheapest has on more"
+        yield (
+            not _put_on_one(claim, shown, cheapest),
+            "no dearer plan puts on one instance what the cheapest has on more",
+        )
 
 
 def _counted(claim: Claim) -> dict[str, int]:
@@ -69,8 +72,10 @@ def _plainer(claim: Claim, shown: Simplicity, cheapest: Patchwork) -> bool:
 
 
 def _put_on_one(claim: Claim, shown: Simplicity, cheapest: Patchwork) -> bool:
-    """Whether fewer instances are all that is simpler, and leave the only workload on a single one."""
-    alone = len({d.workload for d in claim.fleet.deployments}) == 1 and shown.instances == 1 < cheapest.instances
+    """Whether fewer instances are all that is simpler, and leave the only workload, no batch, on a single one."""
+    served = {d.workload for d in claim.fleet.deployments}
+    lasting = {each.name for each in claim.scenario.workloads if each.deadline is None}
+    alone = len(served) == 1 and served <= lasting and shown.instances == 1 < cheapest.instances
     return alone and _order(shown)[:2] == _order(cheapest)[:2]
 
 
