@@ -180,7 +180,10 @@ def _beside(
 
 
 def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float) -> Answer | None:
-    """The plan that changes nothing of what runs today; None where nothing does, or it is none within the cost."""
+    """The plan that changes nothing of what runs today; None where nothing does, or it is none within the cost.
+
+    Over a week replicas come and go outside the busiest hours: of the plans that leave those as they are the simplest.
+    """
     inquiry, migration = cheapest.inquiry, cheapest.inquiry.scenario.policy.migration
     running = inquiry.running if migration is None else migration.in_force or ()
     if not running:
@@ -189,7 +192,10 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
     found = asked.solved_once(keep, most_usd)
     if found.solution.cost_usd_per_month is None or found.broken():
         return None
-    return replace(in_place_of(cheapest, found, proven=True), kept=True)
+    simple, proven = None, True
+    if asked.over_time and not _as_simple_as_can_be(found):
+        simple, proven = _simplest(found, asked, keep, most_usd)
+    return replace(in_place_of(cheapest, simple or found, proven), kept=True)
 
 
 def _as_simple_as_can_be(answer: Answer) -> bool:
