@@ -36,7 +36,8 @@ class Schedule:
 
     def there(self) -> tuple[Floats, Ints]:
         """When each hour begins, (H,) seconds from the first, and how many serve in it."""
-        return np.arange(len(self.replicas)) * float(SECONDS_PER_HOUR), self.replicas
+        begins: Floats = np.arange(len(self.replicas), dtype=np.float64) * SECONDS_PER_HOUR
+        return begins, self.replicas
 
     @property
     def most(self) -> int:
