@@ -180,7 +180,7 @@ def test_a_dearer_plan_that_is_no_simpler_is_refused(plan: PlanReport, patchwork
 
 
 def test_a_simple_plan_found_first_gives_way_to_a_cheaper_one_as_simple(patchwork: Scenario, few: Catalogs) -> None:
-    """Two workloads over a week ended with code 70: what every hour found was no less simple than what stood for it."""
+    """What every hour finds may be as simple as what stands for it: verification withheld such a plan, code 70."""
     cheapest = solved(replace(Inquiry.of(patchwork, few), simplifies=False))
     simple = simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, simplifies=True)))
     usd = cheapest.solution.cost_usd_per_month
