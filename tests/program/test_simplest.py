@@ -107,7 +107,7 @@ def carry_all(problem: Problem) -> Flags:
         loaded = min(held * limits.max_utilization, held - limits.spare_replicas)
         own = [k for k, name in enumerate(traffic.workload) if name == workload]
         most = [max(rate * mix[k] for rate, mix in zip(rates, traffic.mixes, strict=True)) for k in own]
-        carried = traffic.demand_per_s[:, own] <= loaded * np.array(most) * (1 + 1e-9)
+        carried = traffic.demand_per_s[:, own] <= loaded * np.array(most) * (1 + 1e-6)
         found.append(bool(carried.all()) and not lasting)
     return np.array(found, dtype=np.bool_)
 

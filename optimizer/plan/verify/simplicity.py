@@ -72,11 +72,15 @@ def _plainer(claim: Claim, shown: Simplicity, cheapest: Patchwork) -> bool:
 
 
 def _put_on_one(claim: Claim, shown: Simplicity, cheapest: Patchwork) -> bool:
-    """Whether fewer instances are all that is simpler, and leave the only workload, no batch, on a single one."""
-    served = {d.workload for d in claim.fleet.deployments}
-    lasting = {each.name for each in claim.scenario.workloads if each.deadline is None}
-    alone = len(served) == 1 and served <= lasting and shown.instances == 1 < cheapest.instances
-    return alone and _order(shown)[:2] == _order(cheapest)[:2]
+    """Whether fewer instances are all that is simpler, and leave a workload, no batch, on a single one.
+
+    Told of plans of one deployment alone: what else serves a workload goes on where that one is down.
+    """
+    fleet, lasting = claim.fleet, {each.name for each in claim.scenario.workloads if each.deadline is None}
+    if len(fleet.deployments) != 1 or fleet.hosted or fleet.containers or fleet.deployments[0].workload not in lasting:
+        return False
+    alone = shown.instances == 1 < cheapest.instances and _order(shown)[:2] == _order(cheapest)[:2]
+    return alone and not _plainer(claim, shown, cheapest)
 
 
 def _order(counted: Simplicity | Patchwork) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from optimizer.program.problem.losses import rates_per_demand
 from optimizer.program.problem.problem import Problem
 from optimizer.program.problem.quantities import label_numbers, labels, workload_of_candidate
 
-EQUAL_LOAD: Final = 1e-9
+EQUAL_LOAD: Final = 1e-6
 """Relative difference below which a load is all that is carried."""
 
 
