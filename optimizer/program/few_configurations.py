@@ -21,6 +21,7 @@ from optimizer.program.large.joined_periods import between_hours_usd_per_hour
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import labels, serves_all
+from optimizer.program.problem.single_instances import on_a_single_instance
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import cheaper, within_cutoff
@@ -169,6 +170,11 @@ def _at_fewer_places(problem: Problem, plan: Incumbent, state: SearchState) -> I
         problem, [problem.candidates.configuration[c] for c in np.flatnonzero(plan.used).tolist()]
     )
     found = search_simplest(
-        part.problem, state, complexity_of(problem, plan), break_ties=False, counts=("places", "instances")
+        part.problem,
+        state,
+        complexity_of(problem, plan),
+        break_ties=False,
+        single=on_a_single_instance(problem, plan.replicas, plan.instances),
+        counts=("places", "instances"),
     )
     return plan if found.plan is None else found.plan.for_whole(part, problem)

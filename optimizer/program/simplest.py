@@ -4,6 +4,10 @@ One count after the other is brought down: the program is asked for the cheapest
 until one more would be too few. That there is none within the cost is proven each time, so the last plan found is the
 first in that order, and of plans that are as simple the cheapest. What no plan within the cost can use is left out
 before, by the bounds of the relaxation.
+
+Fewer instances are simpler only as long as no workload comes to stand on a single one, whose loss takes all of it down:
+where the cheapest plan of so few configurations and places has it on several, machines of which one could carry all of
+it are left out when instances are brought down.
 """
 
 from collections.abc import Callable, Collection
@@ -17,7 +21,8 @@ from optimizer.base.arrays import Flags, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.laid_out import LaidOut, preferred, search_laid_out
 from optimizer.program.problem.problem import Problem, Sorted, compacted
-from optimizer.program.problem.quantities import labels
+from optimizer.program.problem.quantities import labels, serves_all
+from optimizer.program.problem.single_instances import kept_on_several, on_a_single_instance
 from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchState
 from optimizer.program.proof.steps import within_cutoff
@@ -123,6 +128,7 @@ def search_simplest(
     state: SearchState,
     known: Complexity,
     break_ties: bool,
+    single: frozenset[str],
     counts: Collection[str] = Complexity._fields,
     least_usd_per_month: float = 0.0,
 ) -> Simplest:
@@ -133,16 +139,25 @@ def search_simplest(
         state: Its cutoff is what a plan may cost.
         known: Of a plan that is among these.
         break_ties: Whether it matters which of several equally simple and cheap plans is found.
+        single: The workloads that stand on a single instance in the known plan.
         counts: Those that are to be brought down; the others are left open.
         least_usd_per_month: What no plan of the problem undercuts, as far as is known.
     """
     state = replace(state, least_usd_per_hour=least_usd_per_month / HOURS_PER_MONTH)
     part, within = _within_cutoff(problem, state)
-    asked, found, proven, reached = within, None, True, known
+    found, proven, reached, counted = None, True, known, list[str]()
     for name, least in least_complexity(problem)._asdict().items():
         if name not in counts:
             continue
+        if name == "instances":
+            part = _on_several(problem, part, found.single if found else single)
+            within = _within_budget(part.problem, state)
+        asked = within
+        for held in counted:
+            asked = _held_to(asked, held, getattr(reached, held))
         low, at_most = least, getattr(reached, name)
+        if low < at_most and not serves_all(asked):
+            continue
         if low < at_most and _takes_long(_held_to(asked, name, low)):
             proven = False
             continue
@@ -154,21 +169,39 @@ def search_simplest(
             step = _fewer(within, asked, name, most, state, known)
             proven = proven and step.result.status in ("optimal", "infeasible")
             if step.result.incumbent is not None:
-                found = step
-                reached = complexity_of(part.problem, step.result.incumbent)
+                found = _Found(step, part, step.result.incumbent)
+                reached = complexity_of(part.problem, found.plan)
                 at_most = getattr(reached, name)
             elif step.result.status == "infeasible":
                 low = most + 1
             else:
                 break
             most = _next(name, least, low, at_most, within.traffic.periods, only_least=most == least)
-        asked = _held_to(asked, name, at_most)
-    if found is None or found.result.incumbent is None:
+        counted.append(name)
+    if found is None:
         return Simplest(None, proven)
-    plan = found.result.incumbent
-    if break_ties and proven:
-        plan = preferred(found, plan, state.clock)
-    return Simplest(plan.for_whole(part, problem), proven)
+    plan = preferred(found.step, found.plan, state.clock) if break_ties and proven else found.plan
+    return Simplest(plan.for_whole(found.part, problem), proven)
+
+
+class _Found(NamedTuple):
+    """The last plan of the search, in the part of the problem that it was looked for in."""
+
+    step: LaidOut
+    part: Sorted
+    plan: Incumbent
+
+    @property
+    def single(self) -> frozenset[str]:
+        """The workloads that stand on a single instance."""
+        return on_a_single_instance(self.part.problem, self.plan.replicas, self.plan.instances)
+
+
+def _on_several(problem: Problem, part: Sorted, single: frozenset[str]) -> Sorted:
+    """The part of a problem without machines of which one could carry a whole workload, but for these workloads."""
+    keep = np.zeros(len(problem.candidates), dtype=np.bool_)
+    keep[part.candidates] = kept_on_several(part.problem, single)
+    return part if keep[part.candidates].all() else compacted(problem, keep)
 
 
 def _next(name: str, least: int, low: int, at_most: int, periods: int, *, only_least: bool) -> int:

@@ -139,6 +139,21 @@ def test_replicas_of_quiet_hours_start_freely_and_are_neither_counted_nor_paid(
     assert [section.title for section in replan_answer(report).sections][:2] == ["All scenarios", "support"]
 
 
+def test_a_week_in_which_nothing_changed_stays_as_simple_as_it_is(tmp_path: Path, catalogs: Catalogs) -> None:
+    """Under unchanged prices an L4 was added at night, for it is free to, and less than the percentage was saved."""
+    busy = f"demand: {{hourly: {[1] * 8 + [20] * 10 + [1] * 6}, peak_requests_per_second: 20}}"
+    path = Path(str(scenario(tmp_path).document.file))
+    text = path.read_text(encoding="utf-8").replace("requests_per_second: 2", busy)
+    path.write_text(f"{text}  simplicity_percent: 50\n  elastic: {{start_up_minutes: 5}}\n", encoding="utf-8")
+    file, same = load_scenario_file(path), world(catalogs, l4="0.55", l40s="0.60")
+    before = baseline(file, same)
+    assert {each.gpu for each in before.plan.deployments} == {"l40s"}
+    found = only(replan([file], same, [before]))
+    assert found.advice == "stay"
+    assert found.before_usd == found.stay_usd == found.after_usd
+    assert {change.sign for change in found.deployments} == {"="}
+
+
 def test_demand_that_what_runs_cannot_serve_must_move(tmp_path: Path, catalogs: Catalogs, before: Baseline) -> None:
     grown = replan([scenario(tmp_path, rate=20)], world(catalogs, l4="0.40", l40s="1.50"), [before])
     assert (only(grown).advice, only(grown).stay_usd) == ("must_move", None)

@@ -179,6 +179,37 @@ def test_a_dearer_plan_that_is_no_simpler_is_refused(plan: PlanReport, patchwork
     assert broken(plan.model_copy(update={"simplicity": alike}), patchwork, few) == {"simplicity"}
 
 
+def test_a_simple_plan_found_first_gives_way_to_a_cheaper_one_as_simple(patchwork: Scenario, few: Catalogs) -> None:
+    """What every hour finds may be as simple as what stands for it: verification withheld such a plan, code 70."""
+    cheapest = solved(replace(Inquiry.of(patchwork, few), simplifies=False))
+    simple = simplified(replace(cheapest, inquiry=replace(cheapest.inquiry, simplifies=True)))
+    usd = cheapest.solution.cost_usd_per_month
+    assert usd is not None
+    assert simple.complexity < cheapest.complexity
+    # a simpler one that costs a little less than the patchwork, which was found first
+    less = replace(simple.solution, cost_usd_per_month=usd * 0.99)
+    shown = simplified(replace(simple, solution=less, cheapest=None, simple_first=cheapest))
+    assert shown.complexity == simple.complexity
+    assert (shown.cheapest, shown.solution.cost_usd_per_month) == (None, usd * 0.99)
+
+
+@pytest.mark.parametrize(("more", "refused"), [("instances", True), ("configurations", False)])
+def test_paying_more_for_a_single_instance_is_refused(more: str, refused: bool, few: Catalogs, tmp_path: Path) -> None:
+    """One H100 was shown for six L40S of which any one may fail, and cost 2.8 % more."""
+    asked = scenario(tmp_path, rate=2.0).scenario
+    own = optimize(asked, few)
+    assert own.simplicity is not None
+    assert own.monthly_cost_usd is not None
+    assert own.simplicity.instances == 1
+    names = ("configurations", "providers", "regions", "instances")
+    counts = {name: getattr(own.simplicity, name) for name in names}
+    less = own.monthly_cost_usd - 1
+    other = Patchwork(monthly_cost_usd=less, **{**counts, "instances": 2, more: 2}, summary="another")
+    told = {"cheapest": other, "premium_usd": Decimal(1), "premium_percent": float(100 / less)}
+    said = own.model_copy(update={"simplicity": own.simplicity.model_copy(update=told)})
+    assert ("simplicity" in broken(said, asked, few)) == refused
+
+
 def test_cut_short_the_plan_at_hand_is_shown_and_it_is_said(patchwork: Scenario, few: Catalogs) -> None:
     cheapest = solved(replace(Inquiry.of(patchwork, few), simplifies=False))
     late = replace(cheapest, inquiry=replace(cheapest.inquiry, simplifies=True, clock=Clock(0.0)))

@@ -112,6 +112,8 @@ policy: {{gpus: {{allow: [l40s]}}, precisions: [fp8], elastic: {{start_up_minute
     found = json.loads(day.out)
     assert (day.code, found["days"], len(found["over_time"])) == (0, 1, 24), day.err
     assert found["arrivals"] == "1 day of the week, hour by hour"
+    # the hours with more replicas than before have them from their first second on
+    assert min(part["share_within_limits"] for part in found["over_time"]) > 0.99
     most = max(found["over_time"], key=lambda part: part["requests"])
     assert most["from_s"] == pytest.approx(8 * 3600, rel=0.01)
     too_much = optimizer("simulate", plan, "--arrivals", "week:1", "--lose-instance")

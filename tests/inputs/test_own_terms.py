@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.tables import OWNED, SOURCES
 
+from optimizer import load_scenario
 from optimizer.base.errors import Finding, InputError
 from optimizer.inputs.catalog.checks import check_rows
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID
@@ -17,6 +18,9 @@ from optimizer.inputs.scenario.fields import Countries
 from optimizer.inputs.scenario.scenario import Policy
 from optimizer.performance.market.criteria import OFFER_CRITERIA
 from optimizer.performance.market.market import Market, admits_by, market, under
+from optimizer.plan.record.fleet import PlannedFleet
+from optimizer.plan.verify.claim import Claim
+from optimizer.plan.verify.supply import _places
 
 OURS = SOURCES + "ours,Our contracts,private,2026-11-01\n"
 DISCOUNT = "provider,gpu,pricing_term,percent,private,source,as_of\n"
@@ -254,7 +258,17 @@ def test_a_region_of_a_government_is_bought_in_where_it_is_named(
     found = market(catalogs, policy)
     there = {offer.region for offer, admitted in zip(found.offers, found.admitted, strict=True) if admitted}
     assert ("us-gov-west-1" in there, "us-east-1" in there) == (governed, others)
-    assert policy.regions.permits("us-gov-west-1") == governed
+    # verification reads the catalogs by itself
+    claim = Claim(load_scenario("chat-8b").model_copy(update={"policy": policy}), catalogs, PlannedFleet())
+    for region, admitted in (("us-gov-west-1", governed), ("us-east-1", others)):
+        offer = next(each for each in catalogs.offers if each.region == region)
+        assert all(_places(claim, policy, offer).values()) == admitted
+
+
+def test_a_region_that_takes_an_account_of_its_own_is_a_fact_of_the_catalogs(catalogs: Catalogs) -> None:
+    apart = {key: row for key, row in catalogs.terms.regions.items() if row.account}
+    assert set(apart) == {("aws", "us-gov-east-1"), ("aws", "us-gov-west-1")}
+    assert {row.source for row in apart.values()} == {"aws-govcloud"}
 
 
 def test_every_shipped_region_is_placed_or_says_why_not(catalogs: Catalogs) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.asking import CHAT, few_offers
-from support.scenarios import proven
+from support.scenarios import proven, with_workload
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import InputError
@@ -209,9 +209,10 @@ def test_hours_in_which_nothing_is_asked_break_nothing(few: Catalogs) -> None:
     said = CHAT | LONG | {"requests_per_second": None, "demand": day}
     policy = {"gpus": {"allow": ["l4"]}, "precisions": ["fp8"], "elastic": {"start_up_minutes": 60}}
     scenario = Scenario.model_validate({"name": "idle", "workloads": [said], "policy": policy})
-    claim = Claim(scenario, few, proven(Inquiry.of(scenario, few)))
+    # no first token is there within ten milliseconds
+    promised = with_workload(scenario, slo={"ttft_ms": 10, "tpot_ms": 60})
+    claim = Claim(promised, few, proven(Inquiry.of(scenario, few)))
     found = simulated(claim, Arrivals(days=1), confidence=0.9, requests=1, seeds=1, parts=24)
-    # an hour passes before anybody serves what is asked after each pause
     spells = [each for each in found.broken_spells if each.metric == "ttft_ms"]
     assert len(spells) > 1
     assert all(each.requests for each in spells)

@@ -28,6 +28,8 @@ from optimizer.plan.readback.readback import read_back
 from optimizer.plan.record.report import PlanReport
 from optimizer.plan.variants.frontier import Sweep
 from optimizer.plan.verify.verify import verify
+from optimizer.report.layout.text import answer_text
+from optimizer.report.plan.sections import plan_answer
 
 DUE = {"requests": 150_000, "start": "23:00", "by": "04:00"}
 ELASTIC = {"elastic": {"start_up_minutes": 0}}
@@ -47,6 +49,15 @@ def batch(**due: Any) -> Scenario:
 def shown(few: Catalogs) -> PlanReport:
     """The plan of a batch as it stands."""
     return optimize(batch(), few)
+
+
+def test_what_is_proven_of_a_batch_says_what_was_avoided(shown: PlanReport) -> None:
+    """A budget of a dollar less found a cheaper plan than the proven optimum, on speeds that nobody measured."""
+    assert shown.bound_of == "the plans considered"
+    assert "machines whose speed nobody measured" in shown.scope.statement
+    assert shown.scope.statement.endswith(f"; {shown.scope.not_considered[-1]}")
+    lines = " ".join(answer_text(plan_answer(shown, verbose=True)).split())
+    assert "machines whose speed nobody measured" in lines
 
 
 def cost(inquiry: Inquiry) -> float:

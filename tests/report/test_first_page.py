@@ -102,6 +102,22 @@ def test_a_plan_that_costs_less_is_never_called_safer(planned: Callable[[str], P
     assert [row[:2] for row in choices_in_short(shown, Decimal(100)).table.rows] == [("bolder", "no loss")]
 
 
+def test_a_plan_that_is_simpler_and_safer_says_both(planned: Callable[[str], PlanReport]) -> None:
+    explained, row = planned("chat-8b").explanation, planned("chat-8b").explanation.alternatives[0]
+    safer = row.model_copy(
+        update={
+            "kind": "availability",
+            "change": "any may fail",
+            "monthly_cost_usd": Decimal(110),
+            "difference_usd": Decimal(10),
+        }
+    )
+    simpler = safer.model_copy(update={"kind": "configurations", "change": "of one kind"})
+    shown = explained.model_copy(update={"alternatives": [safer, simpler], "opportunities": [], "also_priced": []})
+    rows = choices_in_short(shown, Decimal(100)).table.rows
+    assert [row[:2] for row in rows] == [("simpler, safer", "of one kind")]
+
+
 def test_what_may_save_is_told_where_no_plan_is_known_that_holds(planned: Callable[[str], PlanReport]) -> None:
     explained, row = planned("chat-8b").explanation, planned("chat-8b").explanation.alternatives[0]
     why = "with spot: saves at most $30.00 a month, the time limit was reached"

@@ -4,12 +4,13 @@ Replicas (and, where starts cost, instances) are enumerated in each period; whet
 much of hosted APIs, is asked of SciPy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
 
+from optimizer.base.arrays import Flags, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.problem.problem import Problem
 from support.promises import (
@@ -59,13 +60,25 @@ class Enumeration:
         traffic = [Carrying(problem, t) for t in range(problem.traffic.periods)]
         self._api_cost = [lru_cache(maxsize=None)(each.api_cost) for each in traffic]
 
-    def cheapest(self, problem: Problem) -> float | None:
-        """As `cheapest_by_enumeration`, of the same problem or of one that allows fewer of what is counted."""
+    def of_each(self, told: Callable[[Ints, Ints], bool]) -> Flags:
+        """Whether something is so of each plan, told of its (T, C) replicas and (T, O) instances."""
+        plans = zip(self._replicas, self._instances, strict=True) if self._any else ()
+        return np.array([told(*plan) for plan in plans], dtype=np.bool_)
+
+    def cheapest(self, problem: Problem, among: Flags | None = None) -> float | None:
+        """As `cheapest_by_enumeration`, of the same problem or of one that allows fewer of what is counted.
+
+        Args:
+            problem: It.
+            among: By plan, whether it is one of those that are compared; all of them unless said.
+        """
         if self.too_many:
             return float("nan")
         if not self._any:
             return None
         kept = keeps_limits(problem, self._replicas, self._instances)
+        if among is not None:
+            kept &= among
         replicas, instances, cost = self._replicas[kept], self._instances[kept], self._cost[kept]
         best = np.inf
         for at in np.argsort(cost, kind="stable").tolist():

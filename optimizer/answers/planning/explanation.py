@@ -230,7 +230,7 @@ def _summary(answer: Answer, bought: PlannedFleet, simplicity: Simplicity) -> st
     machines_alone = SPEED in answer.inquiry.avoided and not bought.hosted
     drafted = any(d.speculation for d in bought.deployments) or any(c.speculation for c in bought.containers)
     measured = " on measured speeds" + (" but for drafts" if drafted else "")
-    of_those = " of the plans considered" if narrow(answer) else measured if machines_alone else ""
+    of_those = (" of the plans considered" if narrow(answer) else "") + (measured if machines_alone else "")
     what = f"${bought.monthly_cost_usd:,.2f} a month for {answer.inquiry.scenario.name}"
     return f"{what}, {_nearness(answer, bought, simplicity)}{of_those}: {summarized(bought)}."
 

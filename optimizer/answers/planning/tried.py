@@ -21,7 +21,7 @@ from optimizer.answers.planning.until_it_holds import (
 from optimizer.base.clock import Clock, Limit
 from optimizer.plan.question.inquiry import Answer, Inquiry
 from optimizer.plan.question.make_weights import without_make_weights
-from optimizer.plan.question.simplifying import allowed_usd, in_place_of
+from optimizer.plan.question.simplifying import allowed_usd, in_place_of, is_simpler
 from optimizer.plan.question.solving import of_every_hour, tidied
 from optimizer.plan.question.soon import first_answer, found_soon
 from optimizer.plan.readback.readback import read_back
@@ -144,7 +144,7 @@ def _further(asked: Inquiry, known: Attempt, clock: Clock) -> tuple[Attempt, Att
     bound_usd = min(bound_usd, more.solution.cost_usd_per_month)
     other = replace(more, solution=more.solution.above(bound_usd, more.solution.ended_by), simplicity_proven=False)
     shown_usd = answer.solution.cost_usd_per_month or math.inf
-    simpler_still = answer.cheapest is not None and answer.complexity < other.complexity
+    simpler_still = answer.cheapest is not None and is_simpler(answer, other)
     if simpler_still and shown_usd <= allowed_usd(other, answer.complexity.configurations):
         return replace(known, answer=in_place_of(other, answer, proven=False)), None
     found = decided(asked, _simulated(asked, other, known))

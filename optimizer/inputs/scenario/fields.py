@@ -1,10 +1,10 @@
 """Kinds of value in a scenario: numbers with their range, names, lists of names that are allowed or denied."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -164,18 +164,18 @@ class AllowDeny(Strict):
         return allowed and not _any_match(names, self.deny)
 
 
-FOR_A_GOVERNMENT: Final = ("us-gov-",)
-"""How the names of regions begin in which only a government, and who works for it, may rent."""
-
-
 class Regions(AllowDeny):
-    """Names or wildcards of regions; those of a government are allowed by an entry that begins as they do."""
+    """Names or wildcards of regions; what takes an account of its own is allowed by an entry that means it alone."""
 
-    def permits(self, *names: str) -> bool:
-        """Whether a region that goes by these names passes both lists."""
-        named = tuple(pattern for pattern in self.allow if pattern.startswith(FOR_A_GOVERNMENT))
-        closed = any(name.startswith(FOR_A_GOVERNMENT) for name in names)
-        return super().permits(*names) and (not closed or _any_match(names, named))
+    def permits_apart(self, region: str, others: Collection[str]) -> bool:
+        """Whether a region that takes an account of its own passes both lists, by an entry that admits no other region.
+
+        Args:
+            region: Its name.
+            others: The names of the regions that do not.
+        """
+        meant = tuple(entry for entry in self.allow if not any(fnmatchcase(name, entry) for name in others))
+        return self.permits(region) and _any_match((region,), meant)
 
 
 class Countries(AllowDeny):

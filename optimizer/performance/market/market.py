@@ -173,7 +173,11 @@ def _passed(
     own = known.provider_kind.passing(lambda kind: kind == OWNED)
     return {
         "provider": known.provider.passing(policy.providers.permits),
-        "region": known.region.passing(policy.regions.permits),
+        "region": np.where(
+            known.open_region,
+            known.region.passing(policy.regions.permits),
+            known.region.passing(lambda name: policy.regions.permits_apart(name, known.open_regions)),
+        ),
         "country": known.place.passing(lambda place: not place or countries.permits(*place)),
         "country_known": known.place.passing(lambda place: bool(place) or not countries.restricts),
         "hosting": np.where(own, OWNED in policy.hosting, "rented" in policy.hosting),

@@ -32,6 +32,8 @@ class Supply:
         available_instances: (O,) how many there are; infinite where nobody limits them.
         always_paid: (O,) whether an instance is billed all month, used or not; the others by the hour.
         country: (O,) ISO code in lower case; empty where it is not known.
+        open_region: (O,) whether an account of other regions does in its region.
+        open_regions: Their names.
         provider, region, provider_kind, seller_kind, pricing_term, confidence, place, age_days: What policies judge.
         consumer: (O,) whether the GPU is a gaming card.
         price_of: What the price buys.
@@ -48,6 +50,8 @@ class Supply:
     available_instances: Floats
     always_paid: Flags
     country: tuple[str, ...]
+    open_region: Flags
+    open_regions: frozenset[str]
     provider: Categorical[str]
     region: Categorical[str]
     provider_kind: Categorical[str]
@@ -78,6 +82,7 @@ def _columns(catalogs: Catalogs) -> dict[str, Any]:
         [(f"{o.provider}/{o.region}", o.gpu, o.gpu_count, o.id if o.id in owned else "") for o in offers]
     )
     pricing_term = _column(offers, "pricing_term")
+    is_open = [catalogs.terms.is_open(offer.provider, offer.region) for offer in offers]
     return {
         "offers": offers,
         "platform": Categorical.of([_platform(offer) for offer in offers]),
@@ -87,6 +92,8 @@ def _columns(catalogs: Catalogs) -> dict[str, Any]:
         "available_instances": np.array([float(available.get(offer.id, np.inf)) for offer in offers]),
         "always_paid": pricing_term.passing(lambda term: term in ALWAYS_PAID),
         "country": tuple(place[0] if place else "" for place in places),
+        "open_region": np.array(is_open, dtype=np.bool_),
+        "open_regions": frozenset(each.region for each, there in zip(offers, is_open, strict=True) if there),
         "provider": _column(offers, "provider"),
         "region": _column(offers, "region"),
         "provider_kind": _column(offers, "provider_kind"),

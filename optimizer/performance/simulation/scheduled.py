@@ -1,4 +1,4 @@
-"""Replicas that come and go by the hour: one that is started serves late, one that is stopped ends what it began."""
+"""Replicas that come and go, by the hour or as a scaler asks: one that is stopped ends what it began."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,23 +30,14 @@ class ComingAndGoing(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """Replicas by hour, (H,), of which one that is started serves so many seconds later."""
+    """Replicas by hour, (H,), each there when its hour begins."""
 
     replicas: Ints
-    start_s: float
 
     def there(self) -> tuple[Floats, Ints]:
-        """When the number of replicas that serve may change, (B,) seconds from the first hour, and what it then is.
-
-        It is the fewest that were planned since as long ago as a start takes; before the first hour as in it.
-        """
-        hours = np.arange(len(self.replicas)) * float(SECONDS_PER_HOUR)
-        begins = np.unique(np.concatenate([hours, hours[1:] + self.start_s]))
-        begins = begins[begins < hours[-1] + SECONDS_PER_HOUR]
-        first = np.maximum(np.floor((begins - self.start_s) / SECONDS_PER_HOUR), 0).astype(np.int64)
-        last = np.floor(begins / SECONDS_PER_HOUR).astype(np.int64)
-        fewest = [int(self.replicas[since : until + 1].min()) for since, until in zip(first, last, strict=True)]
-        return begins, np.array(fewest)
+        """When each hour begins, (H,) seconds from the first, and how many serve in it."""
+        begins: Floats = np.arange(len(self.replicas), dtype=np.float64) * SECONDS_PER_HOUR
+        return begins, self.replicas
 
     @property
     def most(self) -> int:

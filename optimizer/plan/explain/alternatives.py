@@ -61,7 +61,8 @@ def next_best(inquiry: Inquiry, chosen: PlannedFleet) -> Iterator[SideQuestion]:
         return
     workloads = len(inquiry.scenario.workloads)
     if len(chosen.deployments) > workloads:
-        uniform = partial(inquiry.under_policy, max_distinct_configurations=workloads)
+        # who asks for one configuration wants one seller, too, where that costs as little more as simplicity may
+        uniform = partial(replace(inquiry, shown=None).under_policy, max_distinct_configurations=workloads)
         yield SideQuestion("configurations", "with one configuration per workload", uniform)
     gpus = sorted({d.gpu for d in chosen.deployments})
     yield SideQuestion("gpu", f"without {', '.join(gpus)}", lambda: inquiry, _without(inquiry, "gpu", gpus))

@@ -61,8 +61,20 @@ def _evidence(answer: Answer) -> str:
 def _not_avoided(answer: Answer) -> BoundOf:
     """The plans that are chosen from while what the scenario avoids is not accepted: of hosted APIs alone that is
     nothing, since both speak of machines."""
+    return NOT_AVOIDED[_avoided(answer)]
+
+
+def _avoided(answer: Answer) -> tuple[bool, bool]:
+    """Whether speeds that nobody measured are avoided, and weights of few bits whose quality nobody published."""
     fields = () if answer.inquiry.scenario.policy.hosting == ("serverless",) else answer.inquiry.avoided
-    return NOT_AVOIDED[SPEED in fields, any(field != SPEED for field in fields)]
+    return SPEED in fields, any(field != SPEED for field in fields)
+
+
+def _avoided_too(answer: Answer) -> str:
+    """What is avoided beside what a narrower program leaves out: one that lets it in may cost less, too."""
+    named = ("machines whose speed nobody measured", "4-bit weights of unknown quality")
+    found = [words for words, is_avoided in zip(named, _avoided(answer), strict=True) if is_avoided]
+    return f"{' and '.join(found)}, priced beside the plan" if found and narrow(answer) else ""
 
 
 def _offers(answer: Answer) -> str:
@@ -205,6 +217,7 @@ ROWS: Final = (
 def scope_of(answer: Answer) -> Scope:
     """What the answer is true of."""
     left_out = [text for row in ROWS if (text := row.left_out(answer))]
+    left_out += [text] if (text := _avoided_too(answer)) else []
     return Scope(
         statement=f"{_verdict(answer)}{'; not considered: ' if left_out else ''}{'; '.join(left_out)}",
         exact=not left_out,

@@ -31,6 +31,7 @@ from optimizer.plan.question.price_free import PriceFree
 from optimizer.plan.question.service import LOAD_TOLERANCE, Service, Use, overload, services_of
 from optimizer.program.problem.columns import may_mix
 from optimizer.program.problem.formulate import Formulation, formulate
+from optimizer.program.problem.single_instances import on_a_single_instance
 from optimizer.program.problem.tolls import tolled
 from optimizer.program.simplest import Complexity, SimplerSearch, complexity, held_to
 from optimizer.program.solve import Solution, solve, solve_simpler
@@ -79,6 +80,12 @@ class Answer:
         solution = self.solution
         called = np.asarray((solution.api_flow_per_s > 0).any(axis=0))
         return complexity(self.formulation.problem, solution.replicas, solution.instances, called)
+
+    @property
+    def single(self) -> frozenset[str]:
+        """The workloads that stand on a single instance, or may: a batch is nothing that goes down."""
+        batches = frozenset(each.name for each in self.inquiry.scenario.workloads if each.deadline is not None)
+        return batches | on_a_single_instance(self.formulation.problem, self.solution.replicas, self.solution.instances)
 
     @property
     def running_alike(self) -> Ints:

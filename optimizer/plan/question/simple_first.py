@@ -48,7 +48,9 @@ def simple_first(inquiry: Inquiry, coarse: Answer) -> Answer | None:
     if cost_usd is None or inquiry.mixes_between() or inquiry.clock.expired or not is_large(coarse):
         return None
     asked = replace(inquiry, clock=inquiry.clock.share(SHARE_OF_SIMPLE), looks_ahead=False)
-    search = partial(search_simplest, known=coarse.complexity, break_ties=not inquiry.any_of_equals)
+    search = partial(
+        search_simplest, known=coarse.complexity, break_ties=not inquiry.any_of_equals, single=coarse.single
+    )
     if len(inquiry.scenario.workloads) > 1:
         search = partial(search_few, known=coarse.complexity, own=_configurations(coarse))
     found, proven = holding(asked, None, search, cost_usd * _times(inquiry))

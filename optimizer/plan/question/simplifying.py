@@ -66,7 +66,9 @@ def _of_any_drafts(
         most_usd = allowed_usd(cheapest, asked.shown.configurations)
         return _beside(cheapest, asked, asked.shown, keep, most_usd, known_usd)
     if (simple := within_percentage(cheapest)) is not None:
-        return ended_simply(in_place_of(cheapest, simple, simple.simplicity_proven), simple)
+        # every hour may have a plan that is as simple and costs less
+        stands = is_simpler(simple, cheapest) or (simple.solution.cost_usd_per_month or 0.0) < cost_usd
+        return ended_simply(in_place_of(cheapest, simple if stands else cheapest, simple.simplicity_proven), simple)
     if _as_simple_as_can_be(cheapest):
         return cheapest
     if asked.clock.expired:
@@ -111,6 +113,7 @@ def _simplest(
         search_simplest,
         known=cheapest.complexity,
         break_ties=not asked.any_of_equals,
+        single=cheapest.single,
         least_usd_per_month=cheapest.solution.bound_usd_per_month or 0.0,
     )
     found, proven = holding(own, keep, search, most_usd)
@@ -177,7 +180,10 @@ def _beside(
 
 
 def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float) -> Answer | None:
-    """The plan that changes nothing of what runs today; None where nothing does, or it is none within the cost."""
+    """The plan that changes nothing of what runs today; None where nothing does, or it is none within the cost.
+
+    Over a week replicas come and go outside the busiest hours: of the plans that leave those as they are the simplest.
+    """
     inquiry, migration = cheapest.inquiry, cheapest.inquiry.scenario.policy.migration
     running = inquiry.running if migration is None else migration.in_force or ()
     if not running:
@@ -186,12 +192,21 @@ def _running_on(cheapest: Answer, keep: Sequence[Flags] | None, most_usd: float)
     found = asked.solved_once(keep, most_usd)
     if found.solution.cost_usd_per_month is None or found.broken():
         return None
-    return replace(in_place_of(cheapest, found, proven=True), kept=True)
+    simple, proven = None, True
+    if asked.over_time and not _as_simple_as_can_be(found):
+        simple, proven = _simplest(found, asked, keep, most_usd)
+    return replace(in_place_of(cheapest, simple or found, proven), kept=True)
 
 
 def _as_simple_as_can_be(answer: Answer) -> bool:
     """Whether no plan has fewer configurations, places or instances."""
     return no_more(answer.complexity, least_complexity(answer.formulation.problem))
+
+
+def is_simpler(answer: Answer, other: Answer) -> bool:
+    """Whether there is less to operate; of instances only where no workload more stands on a single one."""
+    own, theirs = answer.complexity, other.complexity
+    return own < theirs and (answer.single <= other.single or own[:2] < theirs[:2])
 
 
 def no_more(own: Complexity, most: Complexity) -> bool:

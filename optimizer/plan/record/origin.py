@@ -147,7 +147,7 @@ def _known(catalogs: Catalogs) -> list[Any]:
         *(_rows(table.values()) for table in (*by_name, catalogs.kernel_support, catalogs.engines, *by_place)),
         *map(_rows, (catalogs.engine_defaults, catalogs.acceptance, catalogs.quality, catalogs.quality_spreads)),
         [row.model_dump(mode="json", exclude=set(hosted)) for row in catalogs.serverless],
-        [(*key, *terms.regions[key].names) for key in sorted(terms.regions)],
+        [(*key, *terms.regions[key].names, terms.regions[key].account) for key in sorted(terms.regions)],
         sorted(terms.available_instances.items()),
         [(key, row.power_kw, row.instances) for key, row in sorted(terms.owned.items())],
     ]

@@ -86,7 +86,7 @@ class Simplicity(Strict):
     """Over the cheapest plan; 0 where the plan is the cheapest."""
     proven: bool
     """Whether no plan that costs so little more has fewer configurations, then, within the percentage, providers and
-    regions, then instances, nor as few and costs less."""
+    regions, then instances without putting a workload on a single one, nor as few and costs less."""
     configurations: int
     providers: int
     """Of machines and of hosted APIs."""

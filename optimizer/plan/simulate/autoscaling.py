@@ -1,7 +1,7 @@
 """A week whose replicas follow what arrived, beside the plan's own schedule, which knew it: promises and money."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -117,9 +117,8 @@ def _run(
     coming, dealing, other = (np.random.default_rng([*seeds, use]) for use in range(3))
     days = len(week.period) // HOURS_PER_DAY
     stream, period = requests_of_week(week, coming)
-    ready = [replace(each, start_s=0.0) for each in week.schedules]
     as_planned = sent_as_planned(week, dealing, router, stream, period)
-    planned = served_as_dealt(week.service, stream, as_planned, ready, router, most_replicas, dealing)
+    planned = served_as_dealt(week.service, stream, as_planned, week.schedules, router, most_replicas, dealing)
     asked = asked_by_scaler(of, stream, target, days)
     there = timelines(of, asked, days)
     as_there = sent_to_what_is_there(of, there, other, router, stream)

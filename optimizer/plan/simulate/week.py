@@ -1,4 +1,7 @@
-"""The scenario's own week from Monday on: rates and replicas hour by hour, as the plan has them."""
+"""The scenario's own week from Monday on: rates and replicas hour by hour, as the plan has them.
+
+The plan starts replicas before the hour that needs them, and pays for that, so they are there when it begins.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +11,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from optimizer.base.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from optimizer.performance.simulation.arrivals import Classes, Stream, by_rates, drawn_at
 from optimizer.performance.simulation.dealing import KNOWING, Dealing, sent
 from optimizer.performance.simulation.fleet import Outcome, outcome_of
@@ -62,7 +65,6 @@ def weeks(claim: Claim, confidence: float, days: int, router: Dealing) -> tuple[
 
 def _weeks(claim: Claim, confidence: float, days: int) -> Iterator[Week]:
     period = tuple(claim.period_of_hour[: days * HOURS_PER_DAY])
-    start_s = claim.policy.elastic.start_up_minutes * SECONDS_PER_MINUTE
     for service in every_service(claim, confidence):
         flow = np.array(
             [
@@ -74,7 +76,7 @@ def _weeks(claim: Claim, confidence: float, days: int) -> Iterator[Week]:
             ]
         )
         planned = [np.array([d.schedule[number].replicas for number in period]) for d in service.deployments]
-        yield Week(service, period, flow, tuple(Schedule(each, start_s) for each in planned))
+        yield Week(service, period, flow, tuple(Schedule(each) for each in planned))
 
 
 def served_week(week: Week, router: Dealing, most_replicas: int, seeds: tuple[int, int]) -> tuple[Stream, Outcome]:

@@ -25,6 +25,10 @@ def simplicity(claim: Claim, shown: Simplicity) -> Findings:
     if cheapest is not None and not shown.kept:
         simpler = _order(shown) < _order(cheapest) or (_order(shown) == _order(cheapest) and cost <= least)
         yield simpler or _plainer(claim, shown, cheapest), "the plan is simpler than the cheapest"
+        yield (
+            not _put_on_one(claim, shown, cheapest),
+            "no dearer plan puts on one instance what the cheapest has on more",
+        )
 
 
 def _counted(claim: Claim) -> dict[str, int]:
@@ -65,6 +69,18 @@ def _plainer(claim: Claim, shown: Simplicity, cheapest: Patchwork) -> bool:
     """Whether a plan without drafts stands for one with them, of no more configurations and places."""
     drafts = any(d.speculation for d in claim.fleet.deployments)
     return cheapest.drafts and not drafts and _order(shown)[:2] <= _order(cheapest)[:2]
+
+
+def _put_on_one(claim: Claim, shown: Simplicity, cheapest: Patchwork) -> bool:
+    """Whether fewer instances are all that is simpler, and leave a workload, no batch, on a single one.
+
+    Told of plans of one deployment alone: what else serves a workload goes on where that one is down.
+    """
+    fleet, lasting = claim.fleet, {each.name for each in claim.scenario.workloads if each.deadline is None}
+    if len(fleet.deployments) != 1 or fleet.hosted or fleet.containers or fleet.deployments[0].workload not in lasting:
+        return False
+    alone = shown.instances == 1 < cheapest.instances and _order(shown)[:2] == _order(cheapest)[:2]
+    return alone and not _plainer(claim, shown, cheapest)
 
 
 def _order(counted: Simplicity | Patchwork) -> tuple[int, int, int]:

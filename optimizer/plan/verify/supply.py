@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 from optimizer.base.units import GRAMS_PER_KILOGRAM, HOURS_PER_MONTH, HOURS_PER_WEEK, WATTS_PER_KILOWATT
 from optimizer.inputs.catalog.kinds import ALWAYS_PAID, OWNED
@@ -85,9 +86,21 @@ def _places(claim: Claim, lists: Policy | Workload, offer: Offer) -> dict[str, b
     in_country = lists.countries.permits(*names) if names else not lists.countries.restricts
     return {
         f"provider {offer.provider}": lists.providers.permits(offer.provider),
-        f"region {offer.region}": lists.regions.permits(offer.region),
+        f"region {offer.region}": lists.regions.permits(offer.region) and _is_meant(claim, lists, offer),
         f"country {names[0] if names else 'unknown'}": in_country,
     }
+
+
+def _is_meant(claim: Claim, lists: Policy | Workload, offer: Offer) -> bool:
+    """Whether a region that takes an account of its own is allowed by an entry of the policy that means no other."""
+    known = claim.catalogs.terms.regions
+    taken = known.get((offer.provider, offer.region))
+    if taken is None or not taken.account or isinstance(lists, Workload):
+        return True
+    apart = {key for key, row in known.items() if row.account}
+    elsewhere = {each.region for each in claim.catalogs.offers if (each.provider, each.region) not in apart}
+    entries = [entry for entry in lists.regions.allow if fnmatchcase(offer.region, entry)]
+    return any(not any(fnmatchcase(name, entry) for name in elsewhere) for entry in entries)
 
 
 def _admitted(claim: Claim, offer: Offer) -> dict[str, bool]:

@@ -56,6 +56,7 @@ FOR_SALE: Final[Mapping[str, Listing]] = {
             "region": "{region}",
             "country": "{country}",
             "zones": "{zones:list}",
+            "account": "{account}",
             "as of": "{as_of}",
             "note": "{note}",
         },

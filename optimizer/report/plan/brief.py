@@ -118,20 +118,25 @@ def choices_section(explained: Explanation) -> Section:
 def choices_in_short(explained: Explanation, chosen_usd: Decimal) -> Section:
     """The first plans of each bearing; of the safer the one that rests on more, then the one that survives more.
 
-    What is wider or bolder must save more than a hair's breadth. A plan that answers two questions stands once. Where
-    room is left, what may save as much as the chosen plan's cost allows, of which no plan is known that holds.
+    What is wider or bolder must save more than a hair's breadth. A plan that answers two questions stands once, with
+    the bearings of both. Where room is left, what may save as much as the chosen plan's cost allows, of which no plan
+    is known that holds.
     """
     rows: list[tuple[str, ...]] = []
-    seen: set[str] = set()
+    # the plan of a row -> the row
+    seen: dict[str, int] = {}
     for bearing, kinds in BEARINGS.items():
         told_here = [kind for kind in kinds if kind not in NOT_IN_SHORT]
         items = [same[0] for same in _chosen(bearing, told_here, explained)]
         if bearing == "safer":
             items.sort(key=lambda item: kinds.index(item.kind))
         for item in items[: IN_SHORT_ROWS[bearing]]:
-            if item.monthly_cost_usd is None or item.summary in seen or (bearing in SAVING and _hardly_saves(item)):
+            if item.monthly_cost_usd is None or (bearing in SAVING and _hardly_saves(item)):
                 continue
-            seen.add(item.summary)
+            if (row := seen.setdefault(item.summary, len(rows))) < len(rows):
+                told, *rest = rows[row]
+                rows[row] = (told if bearing in told else f"{told}, {bearing}", *rest)
+                continue
             cost = f"{_at_most(item)}${item.monthly_cost_usd:,.0f}"
             rows.append((bearing, item.change, cost, change(item.difference_usd, 0), shortened(item.summary)))
         room = IN_SHORT_ROWS[bearing] - len([row for row in rows if row[0] == bearing])

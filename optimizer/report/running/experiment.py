@@ -27,7 +27,7 @@ def experiment_answer(found: ExperimentReport, asked: str, own: str = "") -> Wri
         return WrittenAnswer((), _without_a_plan(found), f"Experiment: {found.scenario}")
     best = next((run for run in found.runs if run.net_usd > 0), None)
     first = best or _for_being_sure(found)
-    rows = tuple(_row(str(rank), run, found) for rank, run in _worth_a_row(found))
+    rows = tuple(_row(str(number), run, found) for number, run in enumerate(_worth_a_row(found), start=1))
     sections = (
         Section("What to run", table=Table(HEADINGS, rows)),
         Section("How to run it", tuple(_how(first, asked, own)) if first else ()),
@@ -75,21 +75,21 @@ def _expected(run: ExperimentRun) -> str:
     return f"expected to save {_least(run)}{money(run.expected_saving_usd_per_month)} a month"
 
 
-def _worth_a_row(found: ExperimentReport) -> list[tuple[int, ExperimentRun]]:
-    """The first runs by rank, of those on one GPU that may bring the same plan only the one that saves most."""
-    best: dict[tuple[str, str, str, bool], tuple[int, ExperimentRun]] = {}
-    for rank, run in enumerate(found.runs, start=1):
-        best.setdefault((run.workload, run.gpu, _becomes(run), run.in_plan), (rank, run))
+def _worth_a_row(found: ExperimentReport) -> list[ExperimentRun]:
+    """The first runs, of those on one GPU that may bring the same plan only the one that saves most."""
+    best: dict[tuple[str, str, str, bool], ExperimentRun] = {}
+    for run in found.runs:
+        best.setdefault((run.workload, run.gpu, _becomes(run), run.in_plan), run)
     return list(best.values())[:MOST_SHOWN]
 
 
-def _row(rank: str, run: ExperimentRun, found: ExperimentReport) -> tuple[str, ...]:
+def _row(number: str, run: ExperimentRun, found: ExperimentReport) -> tuple[str, ...]:
     workload = f"{run.workload}: " if len({each.workload for each in found.runs}) > 1 else ""
     nothing_known = not run.results
     results_of_plan = not nothing_known and (run.in_plan or run.chance_plan_too_small > 0)
     cache = f", KV {run.kv_precision}" if len({each.kv_precision for each in found.runs}) > 1 else ""
     return (
-        rank,
+        number,
         f"{workload}{run.configuration}{cache}{_mark(run)}",
         money(run.price_usd),
         NOT_WORKED_OUT if nothing_known else f"{_least(run)}{money(run.expected_saving_usd_per_month)}",

@@ -202,7 +202,7 @@ def _of_days(found: Simulation) -> Iterator[str]:
     if found.days is not None:
         yield "a promise holds where no hour's requests alone break it"
     if found.days is not None and found.autoscaling is None:
-        yield "the plan has replicas ready when their hour begins: start them so much before it"
+        yield "start replicas policy.elastic.start_up_minutes before the hour that needs them: the plan pays for it"
 
 
 def _blocks(found: Simulation) -> Iterator[str]:
@@ -317,7 +317,7 @@ def _how(found: Simulation) -> tuple[str, ...]:
     )
     hours = "the hours in which each workload's replicas have most to do"
     if found.days is not None:
-        hours = "from Monday on, replicas that are started serve when the policy's start-up has passed"
+        hours = "from Monday on, every replica is ready when its hour begins, as the plan starts it"
     if found.autoscaling is not None:
         hours = "from Monday on, replicas are there that a scaler asked for as long ago as their start takes"
     return (

@@ -28,6 +28,8 @@ class Region(Strict):
     """ISO 3166 code in lower case."""
     zones: tuple[str, ...] = ()
     """Wider areas that residency rules speak of, such as `eu`."""
+    account: Literal["", "separate"] = ""
+    """Whether it takes an account that not everybody is given; empty where that of other regions does."""
     source: str
     as_of: date
     note: str = ""
@@ -318,6 +320,11 @@ class Terms:
         """The country of a region and its zones; nothing where nobody recorded it."""
         found = self.regions.get((provider, region))
         return () if found is None else found.names
+
+    def is_open(self, provider: str, region: str) -> bool:
+        """Whether an account of other regions does there, as far as nobody recorded another."""
+        found = self.regions.get((provider, region))
+        return found is None or not found.account
 
     def rtt_ms(self, geography: str, provider: str, region: str) -> float | None:
         """The round trip from users there to a region; None where nobody measured it."""
