@@ -19,6 +19,7 @@ prediction ever looks up.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -132,6 +133,14 @@ class FitProblem:
     scale: Floats
     median: Flags
     group: Names
+
+    @cached_property
+    def told(self) -> Flags:
+        """Whether each row is evidence of a metric, (3, m): by a figure of it, or by a throughput that implies TPOT."""
+        found = self.weight > 0
+        tpot, throughput = METRICS.index("tpot"), METRICS.index("throughput")
+        found[tpot] |= found[throughput] & self.timed[throughput]
+        return found
 
     def as_asked(self) -> "FitProblem":
         """The same rows with the engines' own constants, none of their sources'; flags that they state are known."""
