@@ -149,7 +149,8 @@ class FitProblem:
     def for_strangers(self) -> "FitProblem":
         """The same rows for one who knows nothing of how their sources ran them."""
         layout = self.asked.setup.layout
-        default = replace(layout, admission_interval=np.zeros_like(layout.admission_interval))
+        none = np.zeros_like(layout.admission_interval)
+        default = replace(layout, admission_interval=none, rank_wait=none)
         return replace(self, deployments=replace(self.asked, setup=replace(self.asked.setup, layout=default)))
 
     def take(self, rows: Ints) -> "FitProblem":
