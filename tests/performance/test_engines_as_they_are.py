@@ -287,8 +287,11 @@ def test_a_batch_times_a_token_and_a_burst_does_not(catalogs: Catalogs) -> None:
     loads = fitted.table.names["load_type"][fitted.rows]
     assert set(loads[by_throughput]) == {"static_batch", "concurrency"}
     assert (fitted.told[throughput] == (fitted.weight[throughput] > 0)).all()
+    assert set(loads[by_throughput & fitted.served[tpot]]) == {"concurrency"}
     on_it = Configuration("vllm", "llama-3.1-405b", "mi300x", "fp8", "bf16", 8, 1)
     assert not_measured(catalogs, on_it) == []
+    # TensorRT-LLM ran batches on an L40S in its own process, which tells nothing of how it serves there
+    assert "tensorrt-llm on ada" in not_measured(catalogs, on_it._replace(engine="tensorrt-llm", gpu="l40s"))
 
 
 def test_releases_that_behave_as_todays_are_counted_apart(catalogs: Catalogs) -> None:

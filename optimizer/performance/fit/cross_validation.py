@@ -89,7 +89,9 @@ def _unseen_without(pairs: Pairs, fold: Names, fitted: FitProblem) -> dict[str, 
         measured = fitted.told[at]
         for name in sorted(set(fold)):
             others, own = np.flatnonzero(measured & (fold != name)), np.flatnonzero(fold == name)
-            seen = frozenset(measured_groups(metric, _rows_of(pairs, others), list(fitted.group[others])))
+            seen = frozenset(
+                measured_groups(metric, _rows_of(pairs, others), list(fitted.group[others]), fitted.served[at, others])
+            )
             for kind, flags in unseen_among(seen, metric, _rows_of(pairs, own)).items():
                 missing[kind][at, own] = flags
     return missing

@@ -142,6 +142,12 @@ class FitProblem:
         found[tpot] |= found[throughput] & self.timed[throughput]
         return found
 
+    @cached_property
+    def served(self) -> Flags:
+        """Of `told` what went through a server, (3, m): by a figure, or in a loop; a batch is run in the engine's own
+        process."""
+        return self.told & ((self.weight > 0) | (self.deployments.load != LOADS.index("static_batch")))
+
     def as_asked(self) -> "FitProblem":
         """The same rows with the engines' own constants, none of their sources'; flags that they state are known."""
         return replace(self, deployments=self.asked)
