@@ -146,7 +146,8 @@ class FitProblem:
     def served(self) -> Flags:
         """Of `told` what went through a server, (3, m): by a figure, or in a loop; a batch is run in the engine's own
         process."""
-        return self.told & ((self.weight > 0) | (self.deployments.load != LOADS.index("static_batch")))
+        found: Flags = self.told & ((self.weight > 0) | (self.deployments.load != LOADS.index("static_batch")))
+        return found
 
     def as_asked(self) -> "FitProblem":
         """The same rows with the engines' own constants, none of their sources'; flags that they state are known."""
