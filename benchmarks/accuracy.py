@@ -103,7 +103,7 @@ def _routed(name: str, catalogs: Catalogs) -> str:
 FOREIGN = ("sources", "architectures, engines and kinds")
 """Schemes whose predictions know nothing of who measured, so that somebody else's settings count."""
 
-SERVER_FLAGS = ["admission_interval_steps", "max_num_batched_tokens"]
+SERVER_FLAGS = ["admission_interval_steps", "rank_wait_steps", "max_num_batched_tokens"]
 """Columns that such predictions are not told."""
 
 SCHEMES: dict[str, tuple[Labelled, int]] = {

@@ -137,7 +137,8 @@ CAVEATS = (
     "Two widths: *somebody else's benchmark* and unmeasured architectures are judged by the interval of a deployment "
     "whose settings nobody here knows, the others by that of one that runs as exported.",
     "Servers that were told to take prompts in at intervals (InferenceMAX: SGLang with DeepSeek-R1 every 10 or 30 "
-    "steps, TensorRT-LLM with Llama-3.3-70B for 20) are predicted knowing that flag, as their scripts state it, except "
+    "steps, TensorRT-LLM with Llama-3.3-70B for 20, with DeepSeek-R1 and attention data parallelism when each rank has "
+    "one, after 60 at most) are predicted knowing that flag, as their scripts state it, except "
     "where a source or an architecture with an engine is left out: there nothing is known of flags.",
     "The priors that every fit is drawn to were informed by a first study of a part of these measurements, and the "
     "mechanisms and the settings of the fit were chosen by looking at all of them, at left-out errors, too. These are "

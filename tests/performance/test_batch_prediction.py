@@ -34,6 +34,7 @@ OPTIONAL = (
         "attention_dp",
         "lengths",
         "admission_interval_steps",
+        "rank_wait_steps",
         "arrival_cv2",
     ),
     *("speculation", "draft_tokens", "accepted_tokens", "memory_share", "cached_input_share"),

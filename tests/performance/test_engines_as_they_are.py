@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from optimizer.inputs.catalog.entries.engines import EngineDefault
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import shipped_measurements
+from optimizer.inputs.metrics import METRICS
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.performance.candidates.options import WorkloadOptions
+from optimizer.performance.fit.fitting import problem
 from optimizer.performance.market.criteria import CONFIGURATION_CRITERIA
 from optimizer.performance.measured.batch import predict_batch
 from optimizer.performance.physics.communication import all_reduces, bus_bandwidth
@@ -275,6 +277,21 @@ def test_a_card_is_measured_by_engines_that_serve_alike(catalogs: Catalogs) -> N
     assert not_measured(catalogs, on_it._replace(gpu="l40s")) == []
     one_by_one = on_it._replace(engine="llama.cpp", precision="q4_k_m", kv_precision="fp16")
     assert not_measured(catalogs, one_by_one) == []
+
+
+def test_a_batch_times_a_token_and_a_burst_does_not(catalogs: Catalogs) -> None:
+    """FP8 on CDNA3 was run in static batches alone: whose throughput implies what a token takes, as the fit has it."""
+    fitted = problem(shipped_measurements(), catalogs)
+    tpot, throughput = METRICS.index("tpot"), METRICS.index("throughput")
+    by_throughput = fitted.told[tpot] & (fitted.weight[tpot] == 0)
+    loads = fitted.table.names["load_type"][fitted.rows]
+    assert set(loads[by_throughput]) == {"static_batch", "concurrency"}
+    assert (fitted.told[throughput] == (fitted.weight[throughput] > 0)).all()
+    assert set(loads[by_throughput & fitted.served[tpot]]) == {"concurrency"}
+    on_it = Configuration("vllm", "llama-3.1-405b", "mi300x", "fp8", "bf16", 8, 1)
+    assert not_measured(catalogs, on_it) == []
+    # TensorRT-LLM ran batches on an L40S in its own process, which tells nothing of how it serves there
+    assert "tensorrt-llm on ada" in not_measured(catalogs, on_it._replace(engine="tensorrt-llm", gpu="l40s"))
 
 
 def test_releases_that_behave_as_todays_are_counted_apart(catalogs: Catalogs) -> None:

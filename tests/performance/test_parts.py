@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from optimizer.base.errors import InputError
+from optimizer.base.units import MIB_PER_GIB
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.performance.fit.fitting import RUN_SETTINGS
 from optimizer.performance.physics.communication import all_reduces, bus_bandwidth, latest_of
 from optimizer.performance.physics.constants import HIERARCHY, Calibration
 from optimizer.performance.physics.eras import era_of, version_number
-from optimizer.performance.physics.facts import data_share, expert_params, gpu_facts
+from optimizer.performance.physics.facts import expert_params, gpu_facts
 from optimizer.performance.physics.queueing import ArrivalVariation, Wait, admission_wait, normal_share, prompt_wait
 from optimizer.performance.physics.roofline import experts, prefill_attention_seconds, smooth_max
 from optimizer.performance.physics.setup import Configuration, Setup, gather
@@ -171,9 +172,11 @@ def test_two_gpus_send_each_other_everything_at_once(catalogs: Catalogs) -> None
 
 
 def test_memory_that_checks_itself_moves_a_sixteenth_less(catalogs: Catalogs) -> None:
-    """A driver lists 15/16 of the memory of data centres' cards with GDDR6; HBM and gaming cards show all they have."""
-    checked = {gpu.id for gpu in catalogs.gpus.values() if data_share(gpu) < 1}
-    assert checked == {"t4", "a10", "a10g", "a40", "l4", "l40", "l40s"}
+    """Of cards that keep their check bits among the data (T4, A10, L4, L40, …) a driver lists 15/16, of no other."""
+    shares = {gpu.id: gpu.memory_data_share for gpu in catalogs.gpus.values() if gpu.memory_data_share is not None}
+    listed = {gpu.id: gpu.usable_memory_mib / (gpu.memory_gb * MIB_PER_GIB) for gpu in catalogs.gpus.values()}
+    assert {name for name, share in listed.items() if share == pytest.approx(15 / 16, abs=1e-3)} == set(shares)
+    assert set(shares.values()) == {15 / 16}
     l40s, a6000 = (gpu_facts(catalogs.gpus[name])["bandwidth"] for name in ("l40s", "a6000"))
     assert (l40s, a6000) == pytest.approx((864e9 * 15 / 16, 768e9))
 

@@ -123,13 +123,13 @@ TPOT: Final = METRICS.index("tpot")
 def evidence_rows(fitted: FitProblem, catalogs: Catalogs, origin: Origin, *, keep: bool) -> list[CalibrationEntry]:
     """How many measured groups hold each GPU, model and pair, by metric, added to what was known if that is kept."""
     counted: Counter[str] = Counter()
-    for metric, weight in zip(METRICS, fitted.weight, strict=True):
-        rows = np.flatnonzero(weight > 0)
+    for metric, told, served in zip(METRICS, fitted.told, fitted.served, strict=True):
+        rows = np.flatnonzero(told)
         names = {name: fitted.table.names[name][fitted.rows[rows]] for name in PAIRED}
-        counted.update(measured_groups(metric, named_pairs(catalogs, **names), list(fitted.group[rows])))
+        counted.update(measured_groups(metric, named_pairs(catalogs, **names), list(fitted.group[rows]), served[rows]))
     used = np.flatnonzero((fitted.weight > 0).any(axis=0))
     # pipeline stages count where tokens were timed: a throughput with everything sent at once promises no latency
-    staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & (fitted.weight[TPOT, used] > 0)]
+    staged = used[(fitted.table.layout["pp"][fitted.rows[used]] > 1) & fitted.served[TPOT, used]]
     of_stages = (fitted.table.names[name][fitted.rows[staged]] for name in ("engine", "model", "gpu"))
     counted.update(_by_name(pipelines(catalogs, *of_stages), fitted.group[staged]))
     run_with = (fitted.table.names[name][fitted.rows[used]] for name in ("gpu", "engine", "engine_version"))

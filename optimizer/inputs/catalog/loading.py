@@ -35,6 +35,7 @@ FIGURE_UNITS: Final = {
     "memory_gb": "GB",
     "usable_memory_mib": "MiB",
     "memory_bandwidth_gb_per_s": "GB/s",
+    "memory_data_share": "share",
     "bf16_tflops": "TFLOPS",
     "fp16_tflops": "TFLOPS",
     "fp8_tflops": "TFLOPS",

@@ -67,6 +67,8 @@ class Gpu(Strict):
     memory_gb: Positive
     usable_memory_mib: Positive
     memory_bandwidth_gb_per_s: Positive
+    memory_data_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Of the bytes that the memory moves, where it keeps its check bits among the data; None where it does not."""
     bf16_tflops: Positive | None = None
     fp16_tflops: Positive | None = None
     fp8_tflops: Positive | None = None

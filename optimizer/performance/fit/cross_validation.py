@@ -83,13 +83,15 @@ def load_classes(fitted: FitProblem, values: Floats) -> Names:
 
 
 def _unseen_without(pairs: Pairs, fold: Names, fitted: FitProblem) -> dict[str, Flags]:
-    """What of each row no row outside its fold that measured the metric holds, (3, m), by kind."""
+    """What of each row no row outside its fold that tells of the metric holds, (3, m), by kind."""
     missing = {kind: np.zeros(fitted.weight.shape, dtype=np.bool_) for kind in pairs}
     for at, metric in enumerate(METRICS):
-        measured = fitted.weight[at] > 0
+        measured = fitted.told[at]
         for name in sorted(set(fold)):
             others, own = np.flatnonzero(measured & (fold != name)), np.flatnonzero(fold == name)
-            seen = frozenset(measured_groups(metric, _rows_of(pairs, others), list(fitted.group[others])))
+            seen = frozenset(
+                measured_groups(metric, _rows_of(pairs, others), list(fitted.group[others]), fitted.served[at, others])
+            )
             for kind, flags in unseen_among(seen, metric, _rows_of(pairs, own)).items():
                 missing[kind][at, own] = flags
     return missing

@@ -19,6 +19,7 @@ prediction ever looks up.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -133,6 +134,21 @@ class FitProblem:
     median: Flags
     group: Names
 
+    @cached_property
+    def told(self) -> Flags:
+        """Whether each row is evidence of a metric, (3, m): by a figure of it, or by a throughput that implies TPOT."""
+        found = self.weight > 0
+        tpot, throughput = METRICS.index("tpot"), METRICS.index("throughput")
+        found[tpot] |= found[throughput] & self.timed[throughput]
+        return found
+
+    @cached_property
+    def served(self) -> Flags:
+        """Of `told` what went through a server, (3, m): by a figure, or in a loop; a batch is run in the engine's own
+        process."""
+        found: Flags = self.told & ((self.weight > 0) | (self.deployments.load != LOADS.index("static_batch")))
+        return found
+
     def as_asked(self) -> "FitProblem":
         """The same rows with the engines' own constants, none of their sources'; flags that they state are known."""
         return replace(self, deployments=self.asked)
@@ -140,7 +156,8 @@ class FitProblem:
     def for_strangers(self) -> "FitProblem":
         """The same rows for one who knows nothing of how their sources ran them."""
         layout = self.asked.setup.layout
-        default = replace(layout, admission_interval=np.zeros_like(layout.admission_interval))
+        none = np.zeros_like(layout.admission_interval)
+        default = replace(layout, admission_interval=none, rank_wait=none)
         return replace(self, deployments=replace(self.asked, setup=replace(self.asked.setup, layout=default)))
 
     def take(self, rows: Ints) -> "FitProblem":

@@ -152,6 +152,7 @@ def columns_of(table: DeploymentTable, rows: Ints) -> Columns:
         "max_num_batched_tokens": np.nan_to_num(table.numbers["max_num_batched_tokens"][rows]),
         "memory_share": np.nan_to_num(table.numbers["memory_share"][rows]),
         "admission_interval_steps": np.nan_to_num(table.numbers["admission_interval_steps"][rows]),
+        "rank_wait_steps": np.nan_to_num(table.numbers["rank_wait_steps"][rows]),
         "draft_tokens": np.nan_to_num(table.numbers["draft_tokens"][rows]),
         "accepted_tokens": given_or(table.numbers["accepted_tokens"][rows], 1.0),
     }

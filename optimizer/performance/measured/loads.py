@@ -13,10 +13,11 @@ import numpy as np
 from optimizer.base.arrays import Floats
 from optimizer.base.largest import largest
 from optimizer.performance.candidates.predict import max_others
+from optimizer.performance.physics.admission import waited_for_admission
 from optimizer.performance.physics.load import prompts_in_a_step
 from optimizer.performance.physics.queueing import QUANTILES, normal_deviation, prompt_wait, served_speed
 from optimizer.performance.physics.replica_model import ReplicaModel, prefill_per_prompt, rate_at
-from optimizer.performance.physics.steady_state import admission_steps, at_concurrency
+from optimizer.performance.physics.steady_state import at_concurrency
 from optimizer.performance.physics.step import launched_seconds, prefill_seconds
 from optimizer.performance.physics.token_times import longest_step, spread_of_tpot
 
@@ -181,12 +182,13 @@ def _cycle(replica: ReplicaModel, resident: Floats) -> _Cycle:
     constants, steps, output = replica.setup.constants, replica.steps, replica.demand.mean_output
     others, after_first = (resident - 1) / resident, _tokens_after_first(replica)
     # with one other, some sequence runs nearly always
-    waited = constants["waited_steps_closed"] * others + admission_steps(replica) * np.minimum(resident - 1, 1.0)
     decoding = resident
     for _ in range(_ROUNDS):
         step = steps.decode(1 + (decoding - 1) * (resident > 1)).total
         prefill = prefill_per_prompt(replica, decoding, steps.decode(decoding))
         tpot = step + prefill * decoding * others / np.maximum(output - 1, 1.0)
+        admitted = waited_for_admission(replica.setup, replica.ended_in_a_step(decoding))
+        waited = constants["waited_steps_closed"] * others + admitted * np.minimum(resident - 1, 1.0)
         first_token = replica.first_token[:, 0] + waited * step * replica.setup.layout.accepted_tokens
         total = first_token + after_first * tpot
         decoding = np.maximum(resident * after_first * tpot / total, np.minimum(resident, 1.0))

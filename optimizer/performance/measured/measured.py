@@ -19,7 +19,7 @@ from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.measurements import deployments_of, observed
 from optimizer.inputs.metrics import METRICS
 from optimizer.performance.measured.deployments import deployments
-from optimizer.performance.measured.rows import LENGTHS, DeploymentTable, read_table
+from optimizer.performance.measured.rows import LENGTHS, STARTED_WITH, DeploymentTable, read_table
 from optimizer.performance.physics.categorical import Categorical
 from optimizer.performance.physics.constants import calibration_of
 from optimizer.performance.physics.eras import era_of
@@ -97,7 +97,7 @@ def points(table: DeploymentTable, rows: Ints, catalogs: Catalogs) -> pd.DataFra
         "load_type": table.names["load_type"][rows],
         STATISTIC: table.names[STATISTIC][rows],
         **{name: table.numbers[name][rows] for name in (*LENGTHS, "load_value")},
-        **{name: np.nan_to_num(table.numbers[name][rows]) for name in ("admission_interval_steps", "draft_tokens")},
+        **{name: np.nan_to_num(table.numbers[name][rows]) for name in STARTED_WITH},
         **{name: table.layout[name][rows] for name in sorted(table.layout)},
     }
     return pd.DataFrame(columns)

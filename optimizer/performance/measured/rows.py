@@ -37,7 +37,8 @@ LOADS: Final = ("concurrency", "request_rate", "offline", "static_batch")
 TTFT_STATISTICS: Final = ("mean", "p50")
 REQUIRED: Final = ("engine", "model", "gpu", "input_tokens", "output_tokens", "load_type")
 LENGTHS: Final = ("input_tokens", "output_tokens")
-_FLAGS: Final = ("max_num_seqs", "max_num_batched_tokens", "attention_dp", "admission_interval_steps", "draft_tokens")
+STARTED_WITH: Final = ("admission_interval_steps", "rank_wait_steps", "draft_tokens")
+_FLAGS: Final = ("max_num_seqs", "max_num_batched_tokens", "attention_dp", *STARTED_WITH)
 """What a server was started with; 0 leaves the engine's default in place."""
 APART: Final = tuple(f"{pool}_{what}" for pool in ("prefill", "decode") for what in ("workers", "tp", "ep", "dp_attn"))
 """Of deployments that read prompts and write answers on workers of their own."""

@@ -7,7 +7,6 @@ from optimizer.base.units import (
     BYTES_PER_GB,
     BYTES_PER_MIB,
     FLOPS_PER_TFLOPS,
-    MIB_PER_GIB,
     PARAMS_PER_BILLION,
 )
 from optimizer.inputs.catalog.entries.models import Model
@@ -19,11 +18,6 @@ KERNEL_SUPPORT: tuple[KernelSupportLevel, ...] = ("none", "weight_only", "native
 
 PLAIN_PRECISION = "bf16"
 """What stays unquantized (embeddings, output head, KV cache by default) is stored in 16 bits."""
-
-CHECKED = 15 / 16
-"""Of memory that keeps the bits it checks by among the data, the share that is data."""
-AS_LISTED = 1e-3
-"""How near to that a driver's listing comes."""
 
 
 def expert_params(model: Model) -> float:
@@ -162,10 +156,11 @@ def weight_facts(catalogs: Catalogs, model: Model, scheme: PrecisionScheme) -> d
 
 
 def gpu_facts(gpu: Gpu) -> dict[str, float]:
-    """Memory, bandwidth and 16-bit peak of a GPU, and how it talks to others; NaN where nobody published a figure."""
+    """Memory, bandwidth of data and 16-bit peak of a GPU, and how it talks to others; NaN where nobody published it."""
+    data_share = 1.0 if gpu.memory_data_share is None else gpu.memory_data_share
     return {
         "usable_bytes": gpu.usable_memory_mib * BYTES_PER_MIB,
-        "bandwidth": gpu.memory_bandwidth_gb_per_s * data_share(gpu) * BYTES_PER_GB,
+        "bandwidth": gpu.memory_bandwidth_gb_per_s * data_share * BYTES_PER_GB,
         "plain_flops": (_plain_tflops(gpu) or math.nan) * FLOPS_PER_TFLOPS,
         "half_gain": half_accumulation_gain(gpu),
         "pcie_bandwidth": (gpu.pcie_gb_per_s or math.nan) * BYTES_PER_GB,
@@ -174,16 +169,6 @@ def gpu_facts(gpu: Gpu) -> dict[str, float]:
         "wide_all_reduce": (gpu.all_reduce_4_gb_per_s or math.nan) * BYTES_PER_GB,
         "domain": gpu.link_domain_gpus,
     }
-
-
-def data_share(gpu: Gpu) -> float:
-    """Share of what a GPU's memory moves that is data.
-
-    GDDR6 has no bits of its own for checks (ECC, which cards of data centres have on): one byte in 16 is taken from
-    the memory for them, as a driver's listing shows, and at least as much from what the bus moves.
-    """
-    left = gpu.usable_memory_mib / (gpu.memory_gb * MIB_PER_GIB)
-    return CHECKED if abs(left - CHECKED) < AS_LISTED else 1.0
 
 
 def _plain_tflops(gpu: Gpu) -> float | None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optimizer.base.arrays import Floats
+from optimizer.performance.physics.admission import admission_interval
 from optimizer.performance.physics.memory import MemoryUse, cache_copies, kv_bytes_per_sequence, memory_use
 from optimizer.performance.physics.roofline import prefill_attention_seconds
 from optimizer.performance.physics.setup import Setup
@@ -87,6 +88,11 @@ class ReplicaModel:
         own = 1 + layout.draft_tokens
         most: Floats = layout.max_batched_tokens / (own + layout.accepted_tokens * demand.mean_new / demand.mean_output)
         return most
+
+    def ended_in_a_step(self, sequences: Floats) -> Floats:
+        """Requests of `sequences` (n,) running ones that end in a step, and as many that come, (n,)."""
+        ended: Floats = self.setup.layout.accepted_tokens * sequences / self.demand.mean_output
+        return ended
 
     @cached_property
     def long_prompts(self) -> LongPrompts | None:
@@ -162,9 +168,8 @@ def prefill_per_prompt(replica: ReplicaModel, sequences: Floats, step: StepParts
     A step ends sequences/output requests for each token that it yields and admits as many, after an interval those of
     all its steps: beyond one, prompts are prefilled together.
     """
-    layout, steps, new = replica.setup.layout, replica.steps, replica.demand.mean_new
-    ended = layout.accepted_tokens * sequences / replica.demand.mean_output
-    together = np.maximum(np.maximum(layout.admission_interval, 1.0) * ended, 1.0)
+    steps, new, ended = replica.steps, replica.demand.mean_new, replica.ended_in_a_step(sequences)
+    together = np.maximum(np.maximum(admission_interval(replica.setup, ended), 1.0) * ended, 1.0)
     work = replica.mean_attention + steps.shared_prefill(new, together, sequences, step)
     return work * steps.held_up(ended, chunks_of(replica.setup, new))
 

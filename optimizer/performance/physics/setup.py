@@ -62,6 +62,7 @@ class Configuration(NamedTuple):
     max_num_batched_tokens: int = ENGINE_DEFAULT
     memory_share: float = ENGINE_DEFAULT
     admission_interval_steps: int = ENGINE_DEFAULT
+    rank_wait_steps: int = ENGINE_DEFAULT
     lengths: str = ""
     draft_tokens: int = 0
     accepted_tokens: float = 1.0
@@ -180,6 +181,8 @@ class Layout(RowArrays):
     memory_utilization: Floats
     admission_interval: Floats
     """Steps between which the engine takes in the prompts that wait; 0 where it does so before every step."""
+    rank_wait: Floats
+    """Steps that ranks of attention data parallelism wait at most until each has a prompt; 0 where none waits."""
     draft_tokens: Floats
     """Tokens of each sequence that a draft proposes before a step verifies them; 0 without speculation."""
     accepted_tokens: Floats
@@ -309,6 +312,7 @@ def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorica
         max_batched_tokens=np.where(tokens > ENGINE_DEFAULT, tokens, usual),
         memory_utilization=np.where(share > ENGINE_DEFAULT, share, settings["memory_utilization"]),
         admission_interval=np.asarray(columns["admission_interval_steps"], dtype=np.float64),
+        rank_wait=np.asarray(columns["rank_wait_steps"], dtype=np.float64),
         draft_tokens=np.asarray(columns["draft_tokens"], dtype=np.float64),
         accepted_tokens=np.asarray(columns["accepted_tokens"], dtype=np.float64),
     )

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from optimizer.base.arrays import Flags, Floats
+from optimizer.performance.physics.admission import waited_for_admission
 from optimizer.performance.physics.line import Line
 from optimizer.performance.physics.load import ReplicaAtLoad, load_at, prompts_in_a_step
 from optimizer.performance.physics.queueing import STATISTICS, admission_wait, prompt_wait
@@ -152,13 +153,6 @@ def waited_seconds(replica: ReplicaModel, running: Floats, step: Floats) -> Floa
     Of Poisson many others there is any with probability 1 − exp(−b). A whole step yields each sequence as many of the
     tokens that take `step` (n,) seconds as a draft's help.
     """
-    steps = replica.setup.constants["waited_steps_open"] + admission_steps(replica)
+    come = replica.ended_in_a_step(1 + running)
+    steps = replica.setup.constants["waited_steps_open"] + waited_for_admission(replica.setup, come)
     return steps * step * replica.setup.layout.accepted_tokens * -np.expm1(-running)
-
-
-def admission_steps(replica: ReplicaModel) -> Floats:
-    """Steps that a prompt waits until a running engine looks for prompts, (n,).
-
-    Half of the interval where it looks every so many steps, all of it where the first prompt that waits begins it.
-    """
-    return replica.setup.constants["admission_wait_share"] * replica.setup.layout.admission_interval

@@ -10,6 +10,7 @@ settings that are somebody else's.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -31,6 +32,9 @@ from optimizer.performance.uncertainty.intervals import DRAFTED, UNSEEN, Column,
 EVIDENCE: Final = "evidence"
 DECISIVE: Final = ("gpu", "precision", "engine", "model_kind", "cell")
 """What must have been measured for a prediction to count as calibrated; a new model of a known kind still does."""
+
+OF_KERNELS: Final = ("gpu", "model", "precision")
+"""What a batch in an engine's own process tells of as well; how an engine serves is not seen in it."""
 
 DECISIVE_METRIC: Final = "tpot"
 """Throughput at full load alone is no evidence for what a token takes."""
@@ -307,12 +311,15 @@ def releases(calibration: Calibration, gpu: Column, engine: Column, version: Col
     )
 
 
-def measured_groups(metric: str, pairs: Pairs, group: Sequence[str]) -> dict[str, int]:
-    """How many groups that measured a metric hold each GPU, model and pair, by name: the catalog's `evidence`."""
+def measured_groups(metric: str, pairs: Pairs, group: Sequence[str], served: Flags) -> dict[str, int]:
+    """How many groups that tell of a metric hold each GPU, model and pair, by name: the catalog's `evidence`.
+
+    Rows that no server served, (n,), tell what kernels take (`OF_KERNELS`), and nothing of an engine.
+    """
     held = {
         (group_name((metric, left, twin)), member)
-        for lefts, rights in pairs.values()
-        for left, right, member in set(zip(lefts, rights, group, strict=True))
+        for kind, (lefts, rights) in pairs.items()
+        for left, right, member in set(compress(zip(lefts, rights, group, strict=True), served | (kind in OF_KERNELS)))
         for twin in (SIXTEEN_BIT if right in SIXTEEN_BIT else (right,))
     }
     return dict(sorted(Counter(name for name, _ in held).items()))
