@@ -53,7 +53,7 @@ def cost_of(answer: Answer) -> float:
 
 @pytest.fixture(scope="module")
 def inquiry(catalogs: Catalogs) -> Inquiry:
-    return Inquiry.of(desk(LONG_AND_SHORT, 12.0, 1250), catalogs)
+    return Inquiry.of(desk(LONG_AND_SHORT, 13.9, 1050), catalogs)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def added_up(inquiry: Inquiry) -> Answer:
 
 
 def test_five_classes_are_mixed_as_the_two_that_they_are(catalogs: Catalogs) -> None:
-    five, two = (Inquiry.of(desk(classes, 13.0, 1200, **ONE_SELLER), catalogs) for classes in (FIVE, TWO))
+    five, two = (Inquiry.of(desk(classes, 12.0, 800, **ONE_SELLER), catalogs) for classes in (FIVE, TWO))
     answer = solved_for_least_cost(five)
     assert cost_of(answer) < cost_of(five.apart().solved_once(None)) * 0.95
     assert cost_of(answer) == pytest.approx(cost_of(solved_for_least_cost(two)))
@@ -121,7 +121,7 @@ def test_what_was_proven_before_time_ran_out_stays_proven(catalogs: Catalogs, mo
         return once(asked)
 
     monkeypatch.setattr(solving, "_raised", in_time_once)
-    answer = solved_for_least_cost(replace(Inquiry.of(desk(TWO, 13.0, 1200, **ONE_SELLER), catalogs), clock=clock))
+    answer = solved_for_least_cost(replace(Inquiry.of(desk(LONG_AND_SHORT, 13.9, 1050), catalogs), clock=clock))
     told = once(replace(probed[0], clock=Clock())).solved_once(None).solution
     assert len(probed) == 2
     assert answer.solution.cost_usd_per_month == pytest.approx(told.cost_usd_per_month)
