@@ -337,14 +337,14 @@ def without_a_reserve(name: str, requests_per_second: float, catalogs: Catalogs)
 
 def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_predicted(catalogs: Catalogs) -> None:
     """Two unlike ones break a promise, a third is what formulas say and holds: it is not made to pay for the others."""
-    found = without_a_reserve("chat-70b", 6.0, catalogs)
+    found = without_a_reserve("chat-70b", 2.5, catalogs)
     assert found.simulation is not None
     assert found.simulation.holds is True
     lowered = [{each.gpu for each in item.lowered} for item in found.simulation.rounds]
-    assert lowered == [{"b200"}, {"h200-sxm"}]
+    assert lowered == [{"gh200-96"}, {"h200-sxm"}]
     assert [item.others_counted_share for item in found.simulation.rounds] == [{}, {}]
     (d,) = found.bought.deployments
-    assert (d.gpu, d.replicas) == ("gh200-96", 5)
+    assert (d.gpu, d.replicas) == ("h100-sxm", 1)
     assert found.bought.monthly_cost_usd == Decimal("7263.50")
 
 

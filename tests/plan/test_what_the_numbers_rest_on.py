@@ -23,11 +23,11 @@ from optimizer.plan.record.fleet import PlannedFleet
 
 @pytest.fixture(scope="module")
 def asked(market_of: Callable[..., Catalogs]) -> Inquiry:
-    """Of a seller of cards whose speed nobody measured, and a dearer one of cards that somebody did."""
+    """Of a seller whose cheapest cards nobody measured in the precision that costs least; dearer ones somebody did."""
     scenario = with_policy(load_scenario("chat-70b"), unmeasured_performance="accept")
     (assistant,) = scenario.workloads
     slower = assistant.model_copy(update={"requests_per_second": 3.0})
-    return Inquiry.of(scenario.model_copy(update={"workloads": (slower,)}), market_of("hotaisle", "scaleway"))
+    return Inquiry.of(scenario.model_copy(update={"workloads": (slower,)}), market_of("crusoe"))
 
 
 @pytest.fixture(scope="module")

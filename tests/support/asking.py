@@ -163,7 +163,8 @@ ASKING: Final[Mapping[str, Edit]] = {
         workloads=[LATER], policy={"elastic": {"start_up_minutes": 0}}, rule={"elastic": {"start_up_minutes": 300}}
     ),
     "policy.elastic.minimum_billing_hours": Edit(
-        workloads=[LATER], policy={"elastic": {"start_up_minutes": 0}},
+        workloads=[LATER | {"demand": WEEK | {"peak_requests_per_second": 22}}],
+        policy={"elastic": {"start_up_minutes": 0}},
         rule={"elastic": {"start_up_minutes": 0, "minimum_billing_hours": 12}},
     ),
     "policy.elastic.repartition_minutes": Edit(
