@@ -345,7 +345,7 @@ def test_a_configuration_that_nobody_simulated_is_counted_on_for_all_that_is_pre
     assert [item.others_counted_share for item in found.simulation.rounds] == [{}, {}]
     (d,) = found.bought.deployments
     assert (d.gpu, d.replicas) == ("h100-sxm", 1)
-    assert found.bought.monthly_cost_usd == Decimal("7263.50")
+    assert found.bought.monthly_cost_usd == Decimal("4277.80")
 
 
 def test_in_the_last_rounds_all_others_are_counted_on_for_less(
