@@ -135,7 +135,7 @@ def _search_from(
     with state.phase("incumbent"):
         promising, result, incumbent = first_plan(problem, keep, bound, known.plan, state)
         everything = not (keep & ~promising).any()
-        divides = divides_fullest_place(problem)
+        divides = divides_fullest_place(problem, keep)
         off = is_far_off(problem, bound, incumbent, state) or (divides and is_wide_open(bound, incumbent))
         if nearer := off and not everything:
             bound, incumbent = _nearer(problem, keep, promising, bound, incumbent, state)

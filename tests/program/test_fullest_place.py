@@ -20,6 +20,7 @@ from optimizer.program.proof.relaxation import no_bound
 from optimizer.program.proof.state import SearchResult, SearchState
 from optimizer.program.search import relaxation_bound
 from optimizer.program.solve import solve, solve_plainly
+from optimizer.program.solver import SolverResult
 
 CASES = (
     (2, ("region",)),
@@ -124,6 +125,27 @@ def test_every_plan_is_in_a_slice_and_in_one_half_of_it(carried: list[float], le
 
 def test_what_loses_no_place_or_an_instance_too_is_not_divided() -> None:
     problem = at_places(0, ("region",))
-    assert divides_fullest_place(problem)
+    every = np.ones(len(problem.candidates), dtype=np.bool_)
+    assert divides_fullest_place(problem, every)
     for survive in ((), ("instance",), ("spot_offer",), ("instance", "region")):
-        assert not divides_fullest_place(replace(problem, limits=replace(problem.limits, survive=survive)))
+        assert not divides_fullest_place(replace(problem, limits=replace(problem.limits, survive=survive)), every)
+
+
+def test_what_stands_is_among_the_candidates_of_every_slice() -> None:
+    """A program without it says nothing, however often its slice is cut."""
+    problem = at_places(0, ("region",))
+    in_force = np.arange(len(problem.candidates)) == 3
+    standing = replace(problem, candidates=replace(problem.candidates, replicas_in_force=in_force.astype(np.int64)))
+    priced = replace(standing, limits=replace(problem.limits, usd_per_change=1.0))
+    assert divides_fullest_place(priced, np.ones_like(in_force))
+    assert not divides_fullest_place(priced, ~in_force)
+
+
+def test_slices_that_a_solver_says_nothing_of_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fullest_place, "MOST_SLICES", 5)
+    monkeypatch.setattr(fullest_place, "solve_on", lambda *_: (SolverResult("unproven", -np.inf), None))
+    problem = sorted_problem(at_places(5, ("region",))).problem
+    found, cost = divided(problem), solve_plainly(problem).cost_usd_per_month
+    assert cost is not None
+    assert (found.status, found.incumbent) == ("unproven", None)
+    assert 0.0 < found.bound.usd_per_hour <= cost / 730.0

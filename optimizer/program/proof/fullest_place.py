@@ -15,7 +15,7 @@ plan's cost.
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from optimizer.base.arrays import Flags, Floats
 from optimizer.program.problem.data import Fullest
 from optimizer.program.problem.losses import least_usd_of_demands
 from optimizer.program.problem.problem import Problem
+from optimizer.program.problem.quantities import stands_in_force
 from optimizer.program.proof.instances_of_places import PLACES
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import EQUAL_COST, Incumbent, SearchResult, SearchState
@@ -36,8 +37,8 @@ MOST_DEMANDS: Final = 8
 CUTS: Final = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.45, 0.6)
 """Shares of the demand that costs most at which the first slices are cut: n places alike carry 1 / (n - 1) each."""
 
-NODES: Final = 300
-"""Of branch and bound in a slice before it is cut in two."""
+NODES, MOST_SLICES = 300, 400
+"""Of branch and bound in a slice before it is cut in two; and how often one is solved at all."""
 
 CLEARLY: Final = 0.008
 """By how much of its cost less than the best plan a plan of a slice is looked for first: that there is none takes half
@@ -59,11 +60,13 @@ class _Slice(NamedTuple):
     bound: Bound
 
 
-def divides_fullest_place(problem: Problem) -> bool:
-    """Whether a search may divide what the fullest place carries: demands are the same all month, and few."""
+def divides_fullest_place(problem: Problem, keep: Flags) -> bool:
+    """Whether a search of some candidates (C,) may divide what the fullest place carries: demands are the same all
+    month, and few, and what stands is among the candidates."""
     survive = problem.limits.survive
     lost = any(place in survive for place in PLACES) and "instance" not in survive
-    return lost and problem.traffic.periods == 1 and len(problem.demands) <= MOST_DEMANDS
+    few = problem.traffic.periods == 1 and len(problem.demands) <= MOST_DEMANDS
+    return lost and few and not (stands_in_force(problem) & ~keep).any()
 
 
 def is_wide_open(bound: Bound, plan: Incumbent | None) -> bool:
@@ -113,7 +116,7 @@ def search_by_fullest_place(
 def _nodes(limit: int | None) -> Iterator[int]:
     """Of each slice that is solved: more as slices are cut, so that the search ends; none beyond a limit on all."""
     spent = 0
-    for each in count(NODES, NODES // len(CUTS)):
+    for each in islice(count(NODES, NODES // len(CUTS)), MOST_SLICES):
         yield each
         spent += each
         if limit is not None and spent >= limit:
