@@ -32,21 +32,19 @@ from optimizer.program.large.unlinked import unlinked
 from optimizer.program.problem.data import Offers
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import serves_all
+from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import Incumbent, Known, SearchState
 from optimizer.program.proof.steps import can_beat, cheaper
 
-MOST_COUNTS: Final = 500
-"""Numbers of machines that are looked at one by one."""
-
 SHARE_OF_BOXES: Final = 0.4
-"""Of what is left on the clock, for boxes of numbers where these are more."""
+"""Of what is left on the clock, for boxes of numbers where these are too many to be listed."""
 
 CLOSE: Final = (1e-2, 5e-3)
 """Shares of what a plan costs that may be left open of one number of machines, so that others have their turn: first
 the one with which a large week may end, then less."""
 
 WIDE: Final = 0.03
-"""How much more than a bound a plan may cost for one to be looked for before numbers are listed."""
+"""How much more than a bound a plan may cost for one to be looked for where numbers are too many to be listed."""
 
 
 class _Look(Protocol):
@@ -76,19 +74,24 @@ def told_by_counts(week: Problem, kind: Ints, known: Known, state: SearchState, 
     if not serves_all(part.problem):
         return known
     looks = Looks(part.problem, kind, at_all, state.clock)
-    if known.plan is None and state.cutoff_usd_per_hour > (1 + WIDE) * at_all.bound.usd_per_hour:
-        # the less a plan may cost the fewer numbers are listed, so there is one before they are
+    listed = _listed(looks, part, week, at_all.bound, state)
+    if listed is None and known.plan is None and state.cutoff_usd_per_hour > (1 + WIDE) * at_all.bound.usd_per_hour:
+        # the less a plan may cost the fewer numbers there are
         _, plan = looks.by_levels(_whole(at_all.counts[part.offers], part.problem.offers), state, search)
         if plan is not None and plan.usd_per_hour < state.cutoff_usd_per_hour:
             known, state = replace(known, plan=plan.for_whole(part, week)), _no_dearer(state, plan)
-    may_pay = can_beat(week, at_all.bound, None, state)[part.candidates]
-    listed = looks.listed(may_pay, state.cutoff_usd_per_hour)
-    if listed is None or len(listed[0]) > MOST_COUNTS:
+            listed = _listed(looks, part, week, at_all.bound, state)
+    if listed is None:
         found = _told_by_boxes(part, week, kind, known, state, search)
-        beside = 0.0 if listed is None else float(listed[1].min())
     else:
-        found, beside = _told_by_each(part, week, looks, *listed, known, state, search), 0.0
-    return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.bound.usd_per_hour, beside))
+        found = _told_by_each(part, week, looks, *listed, known, state, search)
+    return replace(found, usd_per_hour=max(found.usd_per_hour, at_all.bound.usd_per_hour))
+
+
+def _listed(looks: Looks, part: Sorted, week: Problem, bound: Bound, state: SearchState) -> tuple[Ints, Floats] | None:
+    """The numbers of machines that may be in a plan that costs no more than the cutoff, see `Looks.listed`."""
+    may_pay = can_beat(week, bound, None, state)[part.candidates]
+    return looks.listed(may_pay, state.cutoff_usd_per_hour)
 
 
 def _no_dearer(state: SearchState, plan: Incumbent | None) -> SearchState:
