@@ -18,6 +18,7 @@ from optimizer.program.large.counts import bound_by_counts
 from optimizer.program.large.knapsack import Counts
 from optimizer.program.large.level_prices import bound_with_starts, follows_itself
 from optimizer.program.large.levels import Levels, has_levels
+from optimizer.program.large.looks import Looks
 from optimizer.program.large.paid_all_month import _told_by_each, plan_of_levels
 from optimizer.program.large.patterns import generated, pattern_bound
 from optimizer.program.large.pricing import Pricing
@@ -240,13 +241,13 @@ def test_a_plan_that_a_solver_lets_carry_more_than_there_is_is_no_plan_of_a_leve
 
 @pytest.mark.parametrize(
     ("open_times", "closer", "least"),
-    [(1.0, [], 99.0), (1.5, [(0, 0.005), (1, 0.005)], 99.25)],
+    [(1.0, [], 99.0), (1.5, [(0, "end", 0.005), (1, "end", 0.005)], 99.25)],
     ids=["a large week may end so", "further open than a large week may be"],
 )
 def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end(
-    open_times: float, closer: list[tuple[int, float]], least: float
+    open_times: float, closer: list[tuple[int, str, float]], least: float
 ) -> None:
-    asked: list[tuple[int, float]] = []
+    asked: list[tuple[int, str, float]] = []
 
     class Scripted:
         """Numbers of which the end leaves so many times as much open as it is told that it may."""
@@ -257,11 +258,12 @@ def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end(
         def by_whole_numbers(self, *_: object) -> float:
             return 92.0
 
-        def by_levels(self, *_: object) -> tuple[float, None]:
-            return 95.0, None
+        def by_levels(self, count: Ints, *_: object, open_share: float) -> tuple[float, None]:
+            asked.append((int(count[0]), "levels", open_share))
+            return 97.0 - 100 * open_share, None
 
         def to_the_end(self, count: Ints, *_: object, close: float) -> tuple[float, None]:
-            asked.append((int(count[0]), close))
+            asked.append((int(count[0]), "end", close))
             return 100.0 * (1 - open_times * close), None
 
     nothing: Any = None
@@ -269,7 +271,8 @@ def test_each_number_of_machines_has_its_turn_before_one_is_told_to_the_end(
     counts, beside = np.array([[0], [1]]), np.array([80.0, 81.0])
     state = SearchState(Clock(None), cutoff_usd_per_hour=100.0)
     found = _told_by_each(nothing, nothing, looks, counts, beside, NOTHING_KNOWN, state, search)
-    assert asked == [(0, 0.01), (1, 0.01), *closer]
+    levels = [(0, "levels", 0.01), (1, "levels", 0.01), (0, "levels", 0.0), (1, "levels", 0.0)]
+    assert asked == [*levels, (0, "end", 0.01), (1, "end", 0.01), *closer]
     assert found.usd_per_hour == pytest.approx(least)
 
 
@@ -309,3 +312,50 @@ def test_levels_that_cost_too_much_are_left_at_that() -> None:
     assert levels.solve(SearchState(Clock(None)), search, too_dear)
     assert len(levels.plans) == 1
     assert asked[1] > asked[0]
+
+
+def test_levels_that_told_most_beside_something_else_are_solved_first() -> None:
+    problem = sorted_problem(by_day_and_night(tiny_problem())).problem
+    by_hour = replace(problem.offers, always_paid=np.zeros(len(problem.offers), dtype=np.bool_))
+    week = replace(problem, offers=by_hour)
+    kind, asked = kinds_of_periods(week), list[float]()
+    of_levels = unlinked(week, kind)
+    lowest = int(of_levels.traffic.demand_per_s.sum(axis=1).argmin())
+    rose = np.where(np.arange(of_levels.traffic.periods) == lowest, 1.0, 0.0)
+
+    def recorded(problem: Problem, *of: Any, **more: Any) -> SearchResult:
+        asked.append(float(problem.traffic.demand_per_s.sum()))
+        return search(problem, *of, **more)
+
+    levels = Levels(of_levels, rose=rose)
+    assert levels.solve(SearchState(Clock(None)), recorded)
+    assert asked[0] == pytest.approx(of_levels.traffic.demand_per_s[lowest].sum())
+    assert rose[lowest] == pytest.approx(levels.hours @ np.where(levels.within[lowest], levels.lower[lowest], 0.0))
+
+
+def test_a_number_of_machines_is_gone_on_with_where_more_was_to_be_left_open() -> None:
+    problem = sorted_problem(paid_all_month(by_day_and_night(tiny_problem()), np.random.default_rng(0))).problem
+    kind, asked = kinds_of_periods(problem), list[int]()
+    found = pattern_bound(problem, Clock(None))
+
+    def counted(problem: Problem, *of: Any, **more: Any) -> SearchResult:
+        asked.append(1)
+        return search(problem, *of, **more)
+
+    def looks() -> Looks:
+        return Looks(problem, kind, found, Clock(None))
+
+    count = np.rint(found.counts).astype(np.int64) * problem.offers.always_paid
+    whole, plan = looks().by_levels(count, SearchState(Clock(None)), search)
+    assert plan is not None
+    state, again = SearchState(Clock(None), cutoff_usd_per_hour=1.01 * whole), looks()
+    part, none = again.by_levels(count, state, counted, 0.9)
+    solved = len(asked)
+    assert none is None
+    assert part <= whole
+    assert again.by_levels(count, state, counted, 0.9) == (part, None)
+    assert len(asked) == solved
+    closer, same = again.by_levels(count, state, counted)
+    assert closer == pytest.approx(whole)
+    assert same is not None
+    assert same.usd_per_hour == pytest.approx(plan.usd_per_hour)

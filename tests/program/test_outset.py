@@ -11,6 +11,7 @@ from support.instances import by_day_and_night, problems, tiny_problem
 from support.plain import plain_candidates, plain_offers
 from support.promises import keeps_limits
 
+from optimizer.base.arrays import Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import outset
@@ -173,7 +174,12 @@ def test_numbers_are_looked_at_no_further_once_a_plan_costs_less_than_was_to_be_
     """Whether every plan costs 9 is asked; the first that costs less says no, and what is known of the least stands."""
     problem, asked = _base_all_month_and_peak_by_the_hour(), list[bytes]()
     real = looks.Looks.by_levels
-    monkeypatch.setattr(looks.Looks, "by_levels", lambda own, *of: (asked.append(of[0].tobytes()), real(own, *of))[1])
+
+    def recorded(own: looks.Looks, count: Ints, *of: Any, **more: Any) -> tuple[float, Incumbent | None]:
+        asked.append(count.tobytes())
+        return real(own, count, *of, **more)
+
+    monkeypatch.setattr(looks.Looks, "by_levels", recorded)
     state, kind = SearchState(Clock(None), cutoff_usd_per_hour=10.0), kinds_of_periods(problem)
     to_the_end = told_by_counts(problem, kind, NOTHING_KNOWN, state, search)
     numbers = len(set(asked))

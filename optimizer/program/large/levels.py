@@ -63,13 +63,20 @@ class Levels:
         plans: What was found: the number of a level, and a plan of it.
     """
 
-    def __init__(self, problem: Problem, worth: Worth | None = None, several: SeveralPrices | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        worth: Worth | None = None,
+        several: SeveralPrices | None = None,
+        rose: Floats | None = None,
+    ) -> None:
         """Nothing solved yet.
 
         Args:
             problem: The week, its periods not joined.
             worth: Of its requests, at some prices of demand, where these are known.
             several: Of its levels and offers, where prices of demand are known.
+            rose: (K,) by how much solving a level raised what all cost, the last time that it was; kept up to date.
         """
         traffic = problem.traffic
         asked = [traffic.demand_per_s, traffic.least_replicas]
@@ -85,7 +92,7 @@ class Levels:
         self._asked, self._solved = levels.sum(axis=1), np.zeros(len(levels), dtype=np.bool_)
         self.worth = None if worth is None else worth.scaled(1.0 / self.hours)
         self._cover = None if self.worth is None else self._covered(self.worth)
-        self.several = several
+        self.several, self._rose = several, np.zeros(len(levels)) if rose is None else rose
 
     def begin_with(self, wider: "Levels", candidates: Ints, offers: Ints) -> None:
         """What is known of levels of which these have a part: their bounds, and what was found that is in the part.
@@ -114,7 +121,6 @@ class Levels:
             search: Solves one level.
             too_dear: Whether no more is asked where levels cost so much (K,) at least.
         """
-        self.bound_at_several_prices(state.clock)
         while not state.clock.expired and (level := self._next()) is not None:
             if too_dear is not None and too_dear(self.lower):
                 break
@@ -174,8 +180,13 @@ class Levels:
         return SearchResult("feasible", replace(more.bound, usd_per_hour=lower), plan)
 
     def _next(self) -> int | None:
-        """The level in the middle of those that the same two levels bound, where these are farthest apart in all."""
+        """The level in the middle of those that the same two levels bound, where these are farthest apart in all.
+
+        First those that told most when they were solved beside something else.
+        """
         open_levels = np.flatnonzero(~self._solved & (self.upper > self.lower))
+        if self._rose[open_levels].any():
+            return int(open_levels[self._rose[open_levels].argmax()])
         unserved = open_levels[np.isinf(self.upper[open_levels])]
         if len(unserved):
             return int(unserved[self._asked[unserved].argmax()])
@@ -201,7 +212,9 @@ class Levels:
             self._serves(level, plan.usd_per_hour)
         least = min(result.bound.usd_per_hour, self.upper[level])
         if np.isfinite(least):
-            self.lower = np.where(self.within[level], np.maximum(self.lower, least), self.lower)
+            raised = np.where(self.within[level], np.maximum(self.lower, least), self.lower)
+            self._rose[level] = self.hours @ (raised - self.lower)
+            self.lower = raised
 
     def _serves(self, level: int, usd_per_hour: float) -> None:
         """What a plan of one level says of those beneath it."""

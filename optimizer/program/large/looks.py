@@ -1,7 +1,7 @@
 """What is asked of one number of machines paid all month after the other, of a week (see `paid_all_month`)."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,14 @@ BY_HOURS: Final = 1e-4
 """Share e of the price that is paid by the hour."""
 
 
+class _Told(NamedTuple):
+    """USD/h that no plan with one number of machines undercuts, a plan, and the share of one that was left open."""
+
+    usd_per_hour: float
+    plan: Incumbent | None = None
+    open_share: float = 0.0
+
+
 class Looks:
     """What is asked of one number of machines after the other."""
 
@@ -52,10 +60,11 @@ class Looks:
             clock: Of the search.
         """
         self._week, self._kind, levels = week, kind, unlinked(week, kind)
-        self._levels = dict[bytes, Levels]()
-        self._told = dict[bytes, tuple[float, Incumbent | None]]()
+        self._levels, self._least = dict[bytes, Levels](), dict[bytes, Floats]()
+        self._told = dict[bytes, _Told]()
         self._ended = dict[bytes, WithStarts]()
         self._hours, self._worth = levels.traffic.share_of_month, found.worth.by_kind(kind)
+        self._rose = np.zeros(len(self._hours))
         demand = np.zeros(levels.traffic.demand_per_s.shape)
         np.add.at(demand, (kind[week.demands.period], week.demands.request_class), found.demand)
         self._several = SeveralPrices(as_if_all_month(levels), demand)
@@ -85,37 +94,70 @@ class Looks:
             return np.inf
         levels = Levels(unlinked(part.problem, self._kind), several=self._several.of_offers(part.offers))
         levels.bound_at_several_prices(state.clock)
+        self._least[count.tobytes()] = levels.lower
         return paid + with_rises(part.problem, levels.lower[self._kind], state.clock)
 
-    def by_levels(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
-        """The same from exact programs of levels, and a plan with no more machines; told again what it was told."""
-        if (told := self._told.get(count.tobytes())) is None:
-            told = self._told[count.tobytes()] = self._by_levels(count, state, search)
-        return told
+    def by_levels(
+        self, count: Ints, state: SearchState, search: PeriodSearch, open_share: float = 0.0
+    ) -> tuple[float, Incumbent | None]:
+        """The same from exact programs of levels, and a plan with no more machines.
 
-    def _by_levels(self, count: Ints, state: SearchState, search: PeriodSearch) -> tuple[float, Incumbent | None]:
+        Told again what it was told, and gone on with where more was to be left open.
+
+        Args:
+            count: (O,) of machines.
+            state: Of the search.
+            search: Solves one level.
+            open_share: Of what a plan may cost: once levels cost all but so much of it, they are left at that.
+        """
+        told = self._told.get(count.tobytes())
+        if told is None or told.open_share > open_share:
+            told = self._told[count.tobytes()] = self._by_levels(count, state, search, open_share)
+        return told.usd_per_hour, told.plan
+
+    def _by_levels(self, count: Ints, state: SearchState, search: PeriodSearch, open_share: float) -> _Told:
         paid, free, part = _paying_for(self._week, count)
         if not serves_all(part.problem):
-            return np.inf, None
-        levels = Levels(unlinked(part.problem, self._kind), self._worth, self._several.of_offers(part.offers))
-        most = state.cutoff_usd_per_hour - paid
+            return _Told(np.inf)
+        levels = self._levels_beside(count, part, state)
+        most = (1 - open_share) * state.cutoff_usd_per_hour - paid
 
         def too_dear(least: Floats) -> bool:
             near = float(levels.hours @ least) > (1 - RISES) * most
             return near and with_rises(part.problem, least[self._kind], state.clock) > most
 
         if not levels.solve(_own(state), search, too_dear):
-            return np.inf, None
-        self._levels[count.tobytes()] = levels
-        lower = paid + with_rises(part.problem, levels.lower[self._kind], state.clock)
+            return _Told(np.inf)
+        lower = with_rises(part.problem, levels.lower[self._kind], state.clock)
+        if open_share and lower > most:
+            return _Told(paid + lower, open_share=open_share)
         plan = self._plan(free, part, levels)
         turned = self._turned(plan, state)
         if not turned.any() or (held := self._held(part, levels, turned)) is None:
-            return lower, plan
-        again = Levels(unlinked(held.problem, self._kind), self._worth, self._several.of_offers(held.offers))
-        places = np.searchsorted(part.candidates, held.candidates), np.searchsorted(part.offers, held.offers)
-        again.begin_with(levels, *places)
-        return lower, cheaper(plan, self._plan(free, held, again)) if again.solve(_own(state), search) else plan
+            return _Told(paid + lower, plan)
+        again = self._levels_of(held)
+        again.begin_with(
+            levels, np.searchsorted(part.candidates, held.candidates), np.searchsorted(part.offers, held.offers)
+        )
+        if again.solve(_own(state), search):
+            plan = cheaper(plan, self._plan(free, held, again))
+        return _Told(paid + lower, plan)
+
+    def _levels_beside(self, count: Ints, part: Sorted, state: SearchState) -> Levels:
+        """The levels of a part, beside one number of machines, with what was told of them."""
+        key = count.tobytes()
+        if (levels := self._levels.get(key)) is None:
+            levels = self._levels[key] = self._levels_of(part)
+            if (least := self._least.get(key)) is None:
+                levels.bound_at_several_prices(state.clock)
+            else:
+                levels.lower = np.maximum(levels.lower, least)
+        return levels
+
+    def _levels_of(self, part: Sorted) -> Levels:
+        """The levels of a part, nothing solved yet."""
+        levels = unlinked(part.problem, self._kind)
+        return Levels(levels, self._worth, self._several.of_offers(part.offers), self._rose)
 
     def _turned(self, plan: Incumbent | None, state: SearchState) -> Flags:
         """(O,) the offers whose instances would change what they hold: for a start each, or not at all if they are paid

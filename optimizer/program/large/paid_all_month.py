@@ -113,8 +113,9 @@ def _told_by_each(
     """The same from each of some (N, O) numbers, as far as there is time; all others cost more than the cutoff.
 
     The number of lowest bound is looked at next: with what starts add, then by whole numbers at several prices, by its
-    levels, and to the end, and closer where the week is further open than a large one may end. One that is not reached
-    counts for what is known of it. Where all cost enough, or a plan less, none is looked at any more.
+    levels as far as a large week may stay open, by all of them, and to the end, and closer where the week is further
+    open than that. One that is not reached counts for what is known of it. Where all cost enough, or a plan less, none
+    is looked at any more.
 
     Args:
         part: What may be in a plan that costs no more than the state's cutoff.
@@ -127,7 +128,10 @@ def _told_by_each(
         search: Solves one level.
     """
     bounds = (looks.with_starts, looks.by_whole_numbers)
-    ends: tuple[_Look, ...] = (looks.by_levels, *(partial(looks.to_the_end, close=close) for close in CLOSE))
+    ends: tuple[_Look, ...] = (
+        *(partial(looks.by_levels, open_share=open_share) for open_share in (CLOSE[0], 0.0)),
+        *(partial(looks.to_the_end, close=close) for close in CLOSE),
+    )
     waiting = [(at_least, place, 0) for place, at_least in enumerate(beside.tolist())]
     heapify(waiting)
     plan, most, least = known.plan, state.cutoff_usd_per_hour, state.cutoff_usd_per_hour
