@@ -59,6 +59,7 @@ def bound_with_starts(
     search: PeriodSearch,
     close: float = CLOSE,
     known: WithStarts | None = None,
+    least_usd_per_hour: float = 0.0,
 ) -> WithStarts:
     """The best bound of some rounds; more plans join the levels'.
 
@@ -70,9 +71,11 @@ def bound_with_starts(
         search: Solves one kind of hour.
         close: Share of what a plan costs that may be left open.
         known: Where earlier rounds of the same week and levels ended.
+        least_usd_per_hour: What no plan undercuts, as far as it is known otherwise.
     """
     hours, level = _kinds_of_hours(problem, kind)
-    best, first = known or _by_whole_numbers(hours, level, levels, state), known is None
+    best = known or _by_whole_numbers(hours, level, levels, state, least_usd_per_hour)
+    first = known is None
     for _ in range(MOST_ROUNDS):
         mixture = mixture_of(hours, _plans(hours, level, levels), state.clock)
         least = np.inf if mixture is None else min(mixture.value, state.cutoff_usd_per_hour)
@@ -90,10 +93,13 @@ def bound_with_starts(
     return best
 
 
-def _by_whole_numbers(hours: Problem, level: Ints, levels: Levels, state: SearchState) -> WithStarts:
+def _by_whole_numbers(
+    hours: Problem, level: Ints, levels: Levels, state: SearchState, least_usd_per_hour: float
+) -> WithStarts:
     """The best bound that needs no search of any kind of hour.
 
-    What whole numbers point to joins the plans that are mixed, though it may be none.
+    What whole numbers point to joins the plans that are mixed, though it may be none. What they are mixed to no bound
+    by them exceeds: where more is known, they tell nothing.
     """
     best = WithStarts(0.0, None)
     if levels.several is None:
@@ -101,11 +107,9 @@ def _by_whole_numbers(hours: Problem, level: Ints, levels: Levels, state: Search
     mixed = _plans(hours, level, levels)
     for _ in range(MOST_ROUNDS_OF_NUMBERS):
         mixture = mixture_of(hours, mixed, state.clock)
-        if (
-            mixture is None
-            or state.clock.expired
-            or mixture.value - best.usd_per_hour <= CLOSE_BY_NUMBERS * mixture.value
-        ):
+        if mixture is None or state.clock.expired:
+            break
+        if (1 - CLOSE_BY_NUMBERS) * mixture.value <= max(best.usd_per_hour, least_usd_per_hour):
             break
         moved = _by_levels(hours, level, mixture.moved)
         if best.moved is not None:
