@@ -22,7 +22,7 @@ from optimizer.program.large.looks import Looks
 from optimizer.program.large.paid_all_month import _told_by_each, plan_of_levels
 from optimizer.program.large.patterns import generated, pattern_bound
 from optimizer.program.large.pricing import Pricing
-from optimizer.program.large.rises import with_rises
+from optimizer.program.large.rises import rises_of, with_rises
 from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.data import Billing, Limits, steady_traffic
@@ -124,7 +124,13 @@ def test_a_start_and_a_least_billed_time_raise_the_bound() -> None:
     changes = np.roll(np.eye(periods), 1, axis=1) * 0.02
     started = replace(problem, traffic=replace(problem.traffic, start_share=changes))
     # one rise of 3 USD/h, and one back down
-    assert with_rises(started, least, Clock(None)) == pytest.approx(hours @ least + 0.02 * 3)
+    rises = rises_of(started, least, Clock(None))
+    assert rises.usd_per_hour == pytest.approx(hours @ least + 0.02 * 3)
+    # of a start at the one rise all that is billed for it; an instance is that much dearer after it and cheaper before
+    before, after = started.traffic.changes
+    dearer = np.bincount(after, rises.worth, periods) - np.bincount(before, rises.worth, periods)
+    assert rises.worth.tolist() == pytest.approx([0.02, 0.0])
+    assert (hours + dearer) @ least == pytest.approx(rises.usd_per_hour)
     even = replace(problem.traffic, share_of_month=np.full(periods, 1 / periods), start_share=np.zeros_like(changes))
     billing = Billing(np.full(len(problem.offers), periods), np.arange(periods))
     billed = replace(problem, traffic=even, billing=billing)

@@ -17,6 +17,7 @@ from optimizer.program.large.covering import Cover
 from optimizer.program.large.levels import Levels
 from optimizer.program.large.period_master import PeriodPlan, mixture_of
 from optimizer.program.large.period_programs import PeriodSearch, Prices, own_state, price_of_instance, single_period
+from optimizer.program.large.rises import rises_of
 from optimizer.program.problem.data import Billing, LayoutTerms
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import serves_all
@@ -45,10 +46,10 @@ def follows_itself(problem: Problem) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class WithStarts:
-    """USD/h that no plan of a week undercuts, and the prices of starts (O, X) that tell it; None where none do."""
+    """USD/h that no plan of a week undercuts, and the prices of starts (O, X) that tell it."""
 
     usd_per_hour: float
-    moved: Floats | None
+    moved: Floats
 
 
 def bound_with_starts(
@@ -59,7 +60,6 @@ def bound_with_starts(
     search: PeriodSearch,
     close: float = CLOSE,
     known: WithStarts | None = None,
-    least_usd_per_hour: float = 0.0,
 ) -> WithStarts:
     """The best bound of some rounds; more plans join the levels'.
 
@@ -71,11 +71,11 @@ def bound_with_starts(
         search: Solves one kind of hour.
         close: Share of what a plan costs that may be left open.
         known: Where earlier rounds of the same week and levels ended.
-        least_usd_per_hour: What no plan undercuts, as far as it is known otherwise.
     """
     hours, level = _kinds_of_hours(problem, kind)
-    best = known or _by_whole_numbers(hours, level, levels, state, least_usd_per_hour)
-    first = known is None
+    begun = known or _by_rises(hours, level, levels, state)
+    best = known or _by_whole_numbers(hours, level, levels, begun, state)
+    by_numbers = best is not begun
     for _ in range(MOST_ROUNDS):
         mixture = mixture_of(hours, _plans(hours, level, levels), state.clock)
         least = np.inf if mixture is None else min(mixture.value, state.cutoff_usd_per_hour)
@@ -83,42 +83,44 @@ def bound_with_starts(
         near = open_usd <= close * least or best.usd_per_hour >= state.enough_usd_per_hour
         if mixture is None or state.clock.expired or near:
             break
-        moved = _by_levels(hours, level, mixture.moved)
-        if best.moved is not None:
-            # prices by whole numbers alone are tried as they are
-            moved = best.moved if first else PULL * best.moved + (1 - PULL) * moved
-        found, first = _bound_at(hours, level, moved, levels, state, search), False
+        # prices by whole numbers alone are tried as they are
+        moved = best.moved if by_numbers else _pulled(best, _by_levels(hours, level, mixture.moved))
+        found, by_numbers = _bound_at(hours, level, moved, levels, state, search), False
         if found > best.usd_per_hour:
             best = WithStarts(found, moved)
     return best
 
 
-def _by_whole_numbers(
-    hours: Problem, level: Ints, levels: Levels, state: SearchState, least_usd_per_hour: float
-) -> WithStarts:
-    """The best bound that needs no search of any kind of hour.
+def _by_rises(hours: Problem, level: Ints, levels: Levels, state: SearchState) -> WithStarts:
+    """What starts add to what levels cost at least, at prices that are the same share of each offer's."""
+    rises = rises_of(hours, levels.lower[level], state.clock)
+    return WithStarts(rises.usd_per_hour, hours.offers.price_usd_per_hour[:, None] * rises.worth)
 
-    What whole numbers point to joins the plans that are mixed, though it may be none. What they are mixed to no bound
-    by them exceeds: where more is known, they tell nothing.
+
+def _by_whole_numbers(hours: Problem, level: Ints, levels: Levels, best: WithStarts, state: SearchState) -> WithStarts:
+    """A better bound that needs no search of any kind of hour, if there is one.
+
+    What whole numbers point to joins the plans that are mixed, though it may be none. No bound by whole numbers exceeds
+    what they are mixed to.
     """
-    best = WithStarts(0.0, None)
-    if levels.several is None:
-        return best
-    mixed = _plans(hours, level, levels)
-    for _ in range(MOST_ROUNDS_OF_NUMBERS):
+    mixed = [] if levels.several is None else _plans(hours, level, levels)
+    for _ in range(MOST_ROUNDS_OF_NUMBERS if mixed else 0):
         mixture = mixture_of(hours, mixed, state.clock)
         if mixture is None or state.clock.expired:
             break
-        if (1 - CLOSE_BY_NUMBERS) * mixture.value <= max(best.usd_per_hour, least_usd_per_hour):
+        if mixture.value - best.usd_per_hour <= CLOSE_BY_NUMBERS * mixture.value:
             break
-        moved = _by_levels(hours, level, mixture.moved)
-        if best.moved is not None:
-            moved = PULL * best.moved + (1 - PULL) * moved
+        moved = _pulled(best, _by_levels(hours, level, mixture.moved))
         kinds = _KindsOfHours.at(hours, level, moved, levels, state.clock)
         mixed = mixed + kinds.pointed_to
         if (found := float(hours.traffic.share_of_month @ kinds.least)) > best.usd_per_hour:
             best = WithStarts(found, moved)
     return best
+
+
+def _pulled(best: WithStarts, moved: Floats) -> Floats:
+    """Prices between the best so far and others, to keep them from swinging."""
+    return PULL * best.moved + (1 - PULL) * moved
 
 
 def _kinds_of_hours(problem: Problem, kind: Ints) -> tuple[Problem, Ints]:

@@ -178,8 +178,8 @@ class Looks:
             return np.inf, None
         cutoff, enough = state.cutoff_usd_per_hour - paid, state.enough_usd_per_hour - paid
         own = replace(_own(state), cutoff_usd_per_hour=cutoff, enough_usd_per_hour=enough)
-        known, least = self._ended.get(count.tobytes()), self._told[count.tobytes()].usd_per_hour - paid
-        ended = bound_with_starts(part.problem, self._kind, levels, own, search, close, known, least)
+        known = self._ended.get(count.tobytes())
+        ended = bound_with_starts(part.problem, self._kind, levels, own, search, close, known)
         self._ended[count.tobytes()] = ended
         return paid + ended.usd_per_hour, self._plan(free, part, levels)
 

@@ -20,7 +20,7 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.formulation.model import Columns, assemble
 from optimizer.program.formulation.objective import egress_table_usd_per_hour
-from optimizer.program.formulation.rows import Rows, at_least, numbered, stacked
+from optimizer.program.formulation.rows import Rows, at_least, by_name, numbered, stacked
 from optimizer.program.problem.problem import Problem
 from optimizer.program.solver import solve_linear
 
@@ -35,8 +35,25 @@ class _Columns(NamedTuple):
     begun: Ints
 
 
+class Rises(NamedTuple):
+    """USD/h that no plan of the week undercuts, and what a start at each change (X,) is worth of an instance's price.
+
+    The worth is a share of the month, no more than is billed for a start. An instance that much dearer after each
+    change and cheaper before it, all offers alike, makes the least of each period alone add up to the bound, as long as
+    nothing is sent and no least time is billed.
+    """
+
+    usd_per_hour: float
+    worth: Floats
+
+
 def with_rises(problem: Problem, least: Floats, clock: Clock) -> float:
-    """USD/h that no plan of the week undercuts.
+    """USD/h that no plan of the week undercuts, see `rises_of`."""
+    return rises_of(problem, least, clock).usd_per_hour
+
+
+def rises_of(problem: Problem, least: Floats, clock: Clock) -> Rises:
+    """What starts and least billed times add to what periods cost alone.
 
     Args:
         problem: The week, in which nothing is paid all month.
@@ -44,7 +61,8 @@ def with_rises(problem: Problem, least: Floats, clock: Clock) -> float:
         clock: Of the search.
     """
     traffic = problem.traffic
-    apart, (before, after) = float(traffic.share_of_month @ least), traffic.changes
+    before, after = traffic.changes
+    apart = Rises(float(traffic.share_of_month @ least), np.zeros(len(before)))
     # what hosted APIs are sent may rise instead of what runs
     if len(problem.apis) or not (len(before) or problem.has_minimum_billing):
         return apart
@@ -66,7 +84,9 @@ def with_rises(problem: Problem, least: Floats, clock: Clock) -> float:
     else:
         cost[at.running] = traffic.share_of_month
     result = solve_linear(assemble(Columns.fractions(upper), cost, stacked(rows)), clock)
-    return max(apart, result.bound) if result.status == "optimal" else apart
+    if result.status != "optimal" or result.bound <= apart.usd_per_hour:
+        return apart
+    return Rises(result.bound, np.abs(by_name(rows, result.duals)["started"]))
 
 
 def _no_less(name: str, column: Ints, more: tuple[Ints, ...]) -> Rows:
