@@ -9,12 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.base.arrays import Ints
-from optimizer.program.large.level_prices import CLOSE, bound_with_starts, follows_itself
-from optimizer.program.large.levels import Levels, has_levels
-from optimizer.program.large.paid_all_month import told_by_counts
-from optimizer.program.large.period_programs import MOST_PERIODS, single_period
-from optimizer.program.large.rises import with_rises
-from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.problem.data import Limits
 from optimizer.program.problem.instance_contents import places_instances
@@ -25,6 +19,12 @@ from optimizer.program.proof.peak import at_peak, peaks_at_once
 from optimizer.program.proof.state import NOTHING_KNOWN, Known, SearchState
 from optimizer.program.proof.steps import MOST_CELLS_OF_EQUALS, cheaper, solve_on
 from optimizer.program.search import search
+from optimizer.program.weeks.level_prices import CLOSE, bound_with_starts, follows_itself
+from optimizer.program.weeks.levels import Levels, has_levels
+from optimizer.program.weeks.paid_all_month import told_by_counts
+from optimizer.program.weeks.period_programs import MOST_PERIODS, single_period
+from optimizer.program.weeks.rises import with_rises
+from optimizer.program.weeks.schedule import scheduled
 
 SHARE_OF_LEVELS, SHARE_OF_FEWER_PERIODS, SHARE_WITHOUT_LINKS, SHARE_WITHOUT_SHARES = 0.85, 0.6, 0.25, 0.4
 """Of what is left on the clock: what the week without links may use by its levels, with fewer periods, else, and by its

@@ -11,7 +11,7 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.large.decomposition import better, joined, separable_parts
 from optimizer.program.large.patterns import pattern_bound
-from optimizer.program.large.search import search_large
+from optimizer.program.large_search import search_large
 from optimizer.program.problem.instance_contents import places_instances
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import label_numbers, serves_all

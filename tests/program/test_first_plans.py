@@ -13,14 +13,13 @@ from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.plan.question.inquiry import Inquiry
+from optimizer.program import large_search
 from optimizer.program import search as whole_search
 from optimizer.program import solve as solve_module
 from optimizer.program.formulation.model import build_program, hourly_cost, model_proto
 from optimizer.program.laid_out import LaidOut
-from optimizer.program.large import search
 from optimizer.program.large.patterns import pattern_bound
 from optimizer.program.large.restriction import promising_part
-from optimizer.program.large.rolling_horizon import _in_time
 from optimizer.program.problem.data import HostedApis, Limits, QuotaLimit, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.proof import simple_plan as simple_plan_module
@@ -30,6 +29,7 @@ from optimizer.program.proof.simple_plan import simple_plan
 from optimizer.program.proof.state import SearchResult, SearchState, incumbent_of
 from optimizer.program.solve import solve
 from optimizer.program.solver import integer_solver, solve_integer
+from optimizer.program.weeks.rolling_horizon import _in_time
 
 
 def test_wider_parts_are_looked_at_until_there_is_a_plan(
@@ -42,11 +42,11 @@ def test_wider_parts_are_looked_at_until_there_is_a_plan(
 
     def final_solve(*arguments: Any) -> Any:
         known.append(arguments[3])
-        return search.SearchResult("unproven", arguments[2], arguments[3])
+        return large_search.SearchResult("unproven", arguments[2], arguments[3])
 
-    monkeypatch.setattr(search, "final_solve", final_solve)
+    monkeypatch.setattr(large_search, "final_solve", final_solve)
     keep = np.ones(len(problem.candidates), dtype=np.bool_)
-    found = search.search_large(problem, keep, SearchState(Clock()), None, search.Known())
+    found = large_search.search_large(problem, keep, SearchState(Clock()), None, large_search.Known())
     assert known[0] is not None
     assert known[0].usd_per_hour < 1.3 * found.bound.usd_per_hour
 
@@ -178,7 +178,7 @@ def test_where_limits_leave_few_candidates_without_a_plan_more_are_looked_at(
         return SearchResult("unproven", arguments[2], arguments[3])
 
     monkeypatch.setattr(whole_search, "final_solve", final_solve)
-    monkeypatch.setattr(search, "final_solve", final_solve)
+    monkeypatch.setattr(large_search, "final_solve", final_solve)
     found = whole_search.search(problem, SearchState(Clock()))
     assert known[0] is not None
     assert known[0].usd_per_hour < 1.25 * found.bound.usd_per_hour

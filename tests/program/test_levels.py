@@ -16,14 +16,8 @@ from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.counts import bound_by_counts
 from optimizer.program.large.knapsack import Counts
-from optimizer.program.large.level_prices import bound_with_starts, follows_itself
-from optimizer.program.large.levels import Levels, has_levels
-from optimizer.program.large.looks import Looks
-from optimizer.program.large.paid_all_month import _told_by_each, plan_of_levels
 from optimizer.program.large.patterns import generated, pattern_bound
 from optimizer.program.large.pricing import Pricing
-from optimizer.program.large.rises import rises_of, with_rises
-from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.unlinked import kinds_of_periods, unlinked
 from optimizer.program.problem.data import Billing, Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
@@ -32,6 +26,12 @@ from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, Searc
 from optimizer.program.refine.loading import with_restarts
 from optimizer.program.search import search
 from optimizer.program.solve import solve, solve_plainly
+from optimizer.program.weeks.level_prices import bound_with_starts, follows_itself
+from optimizer.program.weeks.levels import Levels, has_levels
+from optimizer.program.weeks.looks import Looks
+from optimizer.program.weeks.paid_all_month import _told_by_each, plan_of_levels
+from optimizer.program.weeks.rises import rises_of, with_rises
+from optimizer.program.weeks.schedule import scheduled
 
 
 def _check(problem: Problem) -> None:

@@ -15,11 +15,8 @@ from optimizer.base.arrays import Ints
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program import outset
-from optimizer.program.large import looks
 from optimizer.program.large.joined_periods import joined_periods
-from optimizer.program.large.paid_all_month import told_by_counts
 from optimizer.program.large.patterns import pattern_bound
-from optimizer.program.large.period_programs import first_prices, period_plans
 from optimizer.program.large.unlinked import kinds_of_periods, linked_again, unlinked
 from optimizer.program.outset import _known_at_peak, _known_without_links, hardly_open
 from optimizer.program.problem.data import Limits, steady_traffic
@@ -28,6 +25,9 @@ from optimizer.program.proof.peak import at_peak, peaks_at_once
 from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchState
 from optimizer.program.search import search
 from optimizer.program.solve import solve_plainly
+from optimizer.program.weeks import looks
+from optimizer.program.weeks.paid_all_month import told_by_counts
+from optimizer.program.weeks.period_programs import first_prices, period_plans
 
 
 def _week_of_two_days(problem: Problem) -> Problem:

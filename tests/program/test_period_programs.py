@@ -8,12 +8,12 @@ from support.instances import by_day_and_night, problems, tiny_problem
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.large.patterns import pattern_bound
-from optimizer.program.large.period_master import PeriodPlan, mixture_of
-from optimizer.program.large.period_programs import Prices, bound_by_periods, first_prices, period_plans
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.proof.state import SearchState
 from optimizer.program.search import search
 from optimizer.program.solve import solve_plainly
+from optimizer.program.weeks.period_master import PeriodPlan, mixture_of
+from optimizer.program.weeks.period_programs import Prices, bound_by_periods, first_prices, period_plans
 
 
 def _state() -> SearchState:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimizer.program.large import schedule
+from optimizer.program.weeks import schedule
 
 
 @settings(max_examples=60)

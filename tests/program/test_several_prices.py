@@ -12,11 +12,11 @@ from support.plain import plain_candidates, plain_offers
 
 from optimizer.base.clock import Clock
 from optimizer.base.units import HOURS_PER_MONTH
-from optimizer.program.large.levels import as_if_all_month
 from optimizer.program.large.several_prices import SeveralPrices
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve_plainly
+from optimizer.program.weeks.levels import as_if_all_month
 
 
 @settings(max_examples=30)

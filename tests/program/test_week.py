@@ -13,11 +13,11 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.model import build_program, hourly_cost
 from optimizer.program.large.patterns import PatternBound, pattern_bound
 from optimizer.program.large.restriction import with_one_group
-from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, compacted, sorted_problem
 from optimizer.program.solve import solve_plainly
+from optimizer.program.weeks.rolling_horizon import counted_by_period, planned_by_windows
 
 
 def _dear_starts(problem: Problem, share: float) -> Problem:

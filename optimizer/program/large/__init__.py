@@ -1,1 +1,1 @@
-"""The path of large instances: patterns, column generation, rolling horizon, decomposition."""
+"""The path of large instances: patterns, column generation, decomposition."""

@@ -27,11 +27,11 @@ from optimizer.program.formulation.objective import api_cost_usd_per_hour
 from optimizer.program.large.joined_periods import joined_periods
 from optimizer.program.large.knapsack import units_of, worth_of_one
 from optimizer.program.large.patterns import PatternBound
-from optimizer.program.large.period_master import PeriodMixture, PeriodPlan, mixture_of
 from optimizer.program.problem.data import Billing, Limits
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import NOTHING_KNOWN, Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import cheaper
+from optimizer.program.weeks.period_master import PeriodMixture, PeriodPlan, mixture_of
 
 
 class PeriodSearch(Protocol):

@@ -19,11 +19,11 @@ from optimizer.base.arrays import Floats, Ints
 from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.program.formulation.objective import api_cost_usd_per_hour, egress_table_usd_per_hour
 from optimizer.program.large.joined_periods import between_hours_usd_per_hour
-from optimizer.program.large.levels import Levels
 from optimizer.program.problem.instance_contents import Placed
 from optimizer.program.problem.problem import Problem
 from optimizer.program.proof.state import Incumbent
 from optimizer.program.refine.routing import balanced_flows
+from optimizer.program.weeks.levels import Levels
 
 MOST_PASSES: Final = 10
 """How often all periods are gone through."""

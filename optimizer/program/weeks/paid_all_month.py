@@ -22,11 +22,7 @@ import numpy as np
 
 from optimizer.base.arrays import Floats, Ints
 from optimizer.program.large.counts import bound_by_counts
-from optimizer.program.large.level_prices import follows_itself
-from optimizer.program.large.levels import has_levels
-from optimizer.program.large.looks import Looks, by_the_hour
 from optimizer.program.large.patterns import PatternBound, pattern_bound
-from optimizer.program.large.period_programs import PeriodSearch
 from optimizer.program.large.restriction import part_of
 from optimizer.program.large.unlinked import unlinked
 from optimizer.program.problem.data import Offers
@@ -35,6 +31,10 @@ from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.relaxation import Bound
 from optimizer.program.proof.state import Incumbent, Known, SearchState
 from optimizer.program.proof.steps import can_beat, cheaper
+from optimizer.program.weeks.level_prices import follows_itself
+from optimizer.program.weeks.levels import has_levels
+from optimizer.program.weeks.looks import Looks, by_the_hour
+from optimizer.program.weeks.period_programs import PeriodSearch
 
 SHARE_OF_BOXES: Final = 0.4
 """Of what is left on the clock, for boxes of numbers where these are too many to be listed."""

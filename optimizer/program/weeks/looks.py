@@ -14,13 +14,8 @@ from optimizer.program.large.joined_periods import (
     changes_what_is_held,
     counts_what_idles,
 )
-from optimizer.program.large.level_prices import WithStarts, bound_with_starts
-from optimizer.program.large.levels import Levels, as_if_all_month
 from optimizer.program.large.patterns import PatternBound
-from optimizer.program.large.period_programs import PeriodSearch
 from optimizer.program.large.restriction import part_of
-from optimizer.program.large.rises import with_rises
-from optimizer.program.large.schedule import scheduled
 from optimizer.program.large.several_prices import SeveralPrices
 from optimizer.program.large.unlinked import unlinked
 from optimizer.program.problem.instance_contents import places_instances
@@ -31,6 +26,11 @@ from optimizer.program.proof.dominance import undominated
 from optimizer.program.proof.state import Incumbent, SearchState
 from optimizer.program.proof.steps import cheaper
 from optimizer.program.refine.loading import with_restarts
+from optimizer.program.weeks.level_prices import WithStarts, bound_with_starts
+from optimizer.program.weeks.levels import Levels, as_if_all_month
+from optimizer.program.weeks.period_programs import PeriodSearch
+from optimizer.program.weeks.rises import with_rises
+from optimizer.program.weeks.schedule import scheduled
 
 RISES: Final = 0.02
 """Share of what a week costs that starts hardly ever add to its hours: below that they are not counted."""

@@ -21,13 +21,13 @@ from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.large.covering import Cover
 from optimizer.program.large.knapsack import Worth
-from optimizer.program.large.period_programs import PeriodSearch, own_state, single_period
 from optimizer.program.large.several_prices import SeveralPrices
 from optimizer.program.problem.problem import Problem, Sorted, compacted
 from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.state import Incumbent, Known, SearchResult, SearchState
 from optimizer.program.proof.steps import cheaper
 from optimizer.program.refine.routing import carries
+from optimizer.program.weeks.period_programs import PeriodSearch, own_state, single_period
 
 CLOSE: Final = 2e-3
 """Share of the week's cost by which the bounds of all levels may miss what their plans cost."""

@@ -14,14 +14,14 @@ import numpy as np
 from optimizer.base.arrays import Flags, Floats, Ints
 from optimizer.base.clock import Clock
 from optimizer.program.large.covering import Cover
-from optimizer.program.large.levels import Levels
-from optimizer.program.large.period_master import PeriodPlan, mixture_of
-from optimizer.program.large.period_programs import PeriodSearch, Prices, own_state, price_of_instance, single_period
-from optimizer.program.large.rises import rises_of
 from optimizer.program.problem.data import Billing, LayoutTerms
 from optimizer.program.problem.problem import Problem, compacted
 from optimizer.program.problem.quantities import serves_all
 from optimizer.program.proof.state import Known, SearchState
+from optimizer.program.weeks.levels import Levels
+from optimizer.program.weeks.period_master import PeriodPlan, mixture_of
+from optimizer.program.weeks.period_programs import PeriodSearch, Prices, own_state, price_of_instance, single_period
+from optimizer.program.weeks.rises import rises_of
 
 MOST_ROUNDS: Final = 6
 CLOSE: Final = 1e-3

@@ -7,11 +7,8 @@ import numpy as np
 from optimizer.base.arrays import Flags
 from optimizer.program.formulation.model import Program
 from optimizer.program.formulation.variables import lay_out
-from optimizer.program.large.paid_all_month import plan_of_levels
 from optimizer.program.large.patterns import PatternBound, pattern_bound
-from optimizer.program.large.period_programs import PeriodSearch, bound_by_periods, first_prices, may_part
 from optimizer.program.large.restriction import WEEK_COLUMNS, promising_part, with_one_group
-from optimizer.program.large.rolling_horizon import counted_by_period, planned_by_windows
 from optimizer.program.large.start_costs import bound_over_the_week
 from optimizer.program.large.unlinked import kinds_of_periods
 from optimizer.program.problem.problem import Problem, Sorted, compacted
@@ -28,6 +25,9 @@ from optimizer.program.proof.steps import (
     within_gap,
 )
 from optimizer.program.solver import SolverResult, Status
+from optimizer.program.weeks.paid_all_month import plan_of_levels
+from optimizer.program.weeks.period_programs import PeriodSearch, bound_by_periods, first_prices, may_part
+from optimizer.program.weeks.rolling_horizon import counted_by_period, planned_by_windows
 
 WIDE_GAP = 2e-3
 """Relative gap beyond which each period gets a program of its own."""
