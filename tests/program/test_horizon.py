@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.horizons import drawn_horizon, tried_out
 
 from optimizer.base.clock import Clock
@@ -53,3 +55,18 @@ def test_branches_share_what_is_decided_before_they_part() -> None:
     assert tree.parent.tolist() == [-1, 0, 0, 1, 2, 3, 4, 3]
     assert tree.probability.tolist() == [1.0, 0.5, 0.5, 0.5, 0.5, 0.25, 0.5, 0.25]
     assert tree.common.tolist() == [0]
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 12), st.lists(st.integers(0, 12), min_size=1, max_size=4), st.integers(1, 15))
+def test_what_runs_in_a_node_was_started_so_many_months_before_on_its_way(
+    months: int, parts_in: list[int], term_months: int
+) -> None:
+    tree = parting(months, parts_in, np.full(len(parts_in), 1 / len(parts_in)))
+    ways = {node: tree.up_to(node).tolist() for node in range(len(tree.month))}
+    for node, way in ways.items():
+        assert way[0] == node
+        assert tree.parent[way].tolist() == [*way[1:], -1]
+    nodes, starts = tree.running(term_months)
+    expected = [(node, start) for node, way in ways.items() for start in way[:term_months]]
+    assert list(zip(nodes.tolist(), starts.tolist(), strict=True)) == expected

@@ -164,11 +164,9 @@ def _held(problem: HorizonProblem, sign: Ints) -> Ints:
 
 def _running(problem: HorizonProblem, sign: Ints, node: int) -> Ints:
     """(D,) how many of each deal run in a node."""
-    found = np.zeros(len(sign), dtype=np.int64)
-    for deal, term in enumerate(problem.deals.term_months.tolist()):
-        nodes, starts = problem.tree.running(int(term))
-        found[deal] = sign[deal, starts[nodes == node]].sum()
-    return found
+    signed = sign[:, problem.tree.up_to(node)]
+    months_ago = np.arange(signed.shape[1])
+    return np.asarray((signed * (months_ago < problem.deals.term_months[:, None])).sum(axis=1))
 
 
 def _month(problem: HorizonProblem, node: int, cells: Ints, running: Ints) -> HorizonProblem:

@@ -46,14 +46,18 @@ class Tree:
 
     def running(self, term_months: int) -> tuple[Ints, Ints]:
         """Every (node, start): the nodes in which something that was started for so many months still runs."""
-        nodes, starts = [], []
-        for node in range(len(self.month)):
-            start = node
-            while start >= 0 and self.month[node] - self.month[start] < term_months:
-                nodes.append(node)
-                starts.append(start)
-                start = int(self.parent[start])
-        return np.array(nodes, dtype=np.int64), np.array(starts, dtype=np.int64)
+        # (N, months back) the node so many months before each, -1 before the first
+        back = [np.arange(len(self.month))]
+        while len(back) < min(term_months, self.months):
+            back.append(np.where(back[-1] >= 0, self.parent[back[-1]], -1))
+        started = np.stack(back, axis=1)
+        nodes, months_ago = np.nonzero(started >= 0)
+        return nodes, started[nodes, months_ago]
+
+    def up_to(self, node: int) -> Ints:
+        """The nodes from one back to the first month, one a month."""
+        branch = self.first_branch[node]
+        return np.asarray(self.node[branch, : self.month[node] + 1][::-1])
 
     def alone(self, branch: int) -> tuple["Tree", Ints]:
         """One branch as if it were known from the start, and (T,) the nodes that its months are here."""
