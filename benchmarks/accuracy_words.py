@@ -151,7 +151,4 @@ CAVEATS = (
     "In closed loop throughput follows from the two latencies, and in open loop below capacity it is the rate that "
     "was asked for: its error is an error of its own only for static batches and at full load.",
     "TTFT is compared by the median where it was published, else by the mean; both are predicted.",
-    "With 512 requests in flight six rows of gpt-oss-120b on H100 report a wait of 20 to 118 s and then 4 to 6 ms a "
-    "token, a third of what the same source reports with 64. They are judged like all others; where only TPOT is "
-    "limited they are the best in hindsight.",
 )

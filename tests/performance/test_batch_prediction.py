@@ -29,6 +29,7 @@ ROW: dict[str, object] = {
 OPTIONAL = (
     *(
         "num_requests",
+        "distinct_prompts",
         "max_num_seqs",
         "max_num_batched_tokens",
         "attention_dp",
@@ -107,6 +108,7 @@ def test_no_more_is_delivered_than_arrives_but_for_chance(catalogs: Catalogs) ->
         ({"input_tokens": 2_000_000}, "does not fit: not even one request"),
         ({"gpu": "v100-32"}, "this precision has no kernels on this GPU"),
         ({"ttft_statistic": "p12"}, "ttft_statistic is neither mean nor p50"),
+        ({"distinct_prompts": 1}, "distinct_prompts is said of a static_batch alone"),
     ],
 )
 def test_what_is_not_known_is_unsupported_with_a_reason(

@@ -103,6 +103,25 @@ def test_a_batch_that_does_not_fit_begins_in_waves(catalogs: Catalogs) -> None:
     assert found.loc[1, TTFT[3]] > 1.5 * found.loc[1, TTFT[0]] > 3 * found.loc[0, TTFT[0]]
 
 
+def test_a_loop_of_one_round_ends_all_at_once(catalogs: Catalogs) -> None:
+    """Nobody waits for a last client where each sends one request: of ten rounds 2.5 % goes, of two the most."""
+    found = delivered(catalogs, CHAT, load_value=[32] * 3, num_requests=[32, 64, 320])
+    time = found["pred_ttft_ms_mean"] + 255 * found["pred_tpot_ms_mean"]
+    kept = (found["pred_request_throughput"] * time / 32 / MS_PER_S).to_numpy()
+    assert kept[0] == pytest.approx(1, abs=1e-3)
+    assert kept[1] < kept[2] < 0.99 < kept[0]
+
+
+def test_a_batch_of_one_prompt_is_faster_where_prompts_choose_experts(catalogs: Catalogs) -> None:
+    """All of its sequences choose the same; a batch of one has no other, and a dense model nothing to choose."""
+    batch = CHAT | {"load_type": "static_batch", "model": "mixtral-8x7b", "tp": 4, "num_gpus": 4}
+    told = delivered(catalogs, batch, load_value=[16, 16, 1, 1], distinct_prompts=[1, None, 1, None])
+    alike, unlike, alone, told_nothing = told["pred_output_tok_s"]
+    assert (alike > 1.2 * unlike, alone) == (True, told_nothing)
+    dense = delivered(catalogs, CHAT | {"load_type": "static_batch"}, load_value=[16, 16], distinct_prompts=[1, None])
+    assert dense["pred_output_tok_s"].nunique() == 1
+
+
 def test_no_token_comes_later_than_the_longest_step_after_another(catalogs: Catalogs) -> None:
     """Short answers behind long prompts: simulated, the 95th and 99th percentile of TPOT are that of a full step."""
     prompts = {"gpu": "l40s", "weight_precision": "fp8", "input_tokens": 4000, "output_tokens": 20}

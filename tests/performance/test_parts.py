@@ -127,6 +127,14 @@ def test_one_token_touches_its_own_experts_and_many_touch_all(catalogs: Catalogs
     assert shares == pytest.approx([8 / 128, 1.0])
 
 
+def test_sequences_that_are_the_same_touch_the_experts_of_one(catalogs: Catalogs) -> None:
+    """What a batch of sixteen copies reads is what one sequence reads; nothing of it concerns a dense model."""
+    mixture = Configuration("vllm", "qwen3-30b-a3b", "h100-sxm", "bf16", "bf16", 1, 1)
+    alike, alone = (experts(gather(catalogs, [mixture._replace(prompt_copies=each)])) for each in (16.0, 1.0))
+    assert alike.touched(np.array([16.0])) == pytest.approx(alone.touched(np.array([1.0])))
+    assert alike.seconds(np.array([16.0])) < alone.seconds(np.array([16.0]))
+
+
 def test_expert_parameters_follow_from_totals(catalogs: Catalogs) -> None:
     model = catalogs.model("qwen3-30b-a3b")
     by_shape = 128 * 3 * 2048 * 768 * 48

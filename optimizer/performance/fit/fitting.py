@@ -41,7 +41,6 @@ FIT: Final = "fit"
 DEFINITION: Final = "definition"
 RUN_SETTINGS: Final[Mapping[str, str]] = {
     "waited_steps_closed": "run_waited_steps_closed",
-    "expert_touch_factor": "run_expert_touch_factor",
 }
 """Constants that a server's flag decides, and what the runs of one source had of them, by engine@vendor@source."""
 
@@ -156,8 +155,8 @@ class FitProblem:
     def for_strangers(self) -> "FitProblem":
         """The same rows for one who knows nothing of how their sources ran them."""
         layout = self.asked.setup.layout
-        none = np.zeros_like(layout.admission_interval)
-        default = replace(layout, admission_interval=none, rank_wait=none)
+        none = np.zeros_like(layout.admission_interval_steps)
+        default = replace(layout, admission_interval_steps=none, rank_wait_steps=none)
         return replace(self, deployments=replace(self.asked, setup=replace(self.asked.setup, layout=default)))
 
     def take(self, rows: Ints) -> "FitProblem":

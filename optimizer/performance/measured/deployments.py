@@ -153,9 +153,16 @@ def columns_of(table: DeploymentTable, rows: Ints) -> Columns:
         "memory_share": np.nan_to_num(table.numbers["memory_share"][rows]),
         "admission_interval_steps": np.nan_to_num(table.numbers["admission_interval_steps"][rows]),
         "rank_wait_steps": np.nan_to_num(table.numbers["rank_wait_steps"][rows]),
+        "prompt_copies": _copies(table)[rows],
         "draft_tokens": np.nan_to_num(table.numbers["draft_tokens"][rows]),
         "accepted_tokens": given_or(table.numbers["accepted_tokens"][rows], 1.0),
     }
+
+
+def _copies(table: DeploymentTable) -> Floats:
+    """How many sequences of a batch are one and the same, (n,): 1 where nobody says how many prompts differ."""
+    batch, unlike = table.numbers["load_value"], table.numbers["distinct_prompts"]
+    return np.maximum(given_or(batch / unlike, 1.0), 1.0)
 
 
 def _under_load(table: DeploymentTable, setup: Setup, prefill: Setup | None, rows: Ints) -> Deployments:

@@ -78,7 +78,9 @@ def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats, usual_
     line = _LineForPlaces(clients, resident, requests, (first + prompts.steady + decoding) / resident)
     median, mean = first + prompts.median + line.waited(0.5), first + prompts.mean + line.mean
     rate = clients / (first + prompts.mean + line.longest + decoding)
-    delivered = rate / (1 + in_wave * resident / clients * _end_of_loop(replica, resident, cycle))
+    # of the run, what a place serves first
+    of_first = in_wave * resident / clients
+    delivered = rate / (1 + of_first * (1 - of_first) * _end_of_loop(replica, resident, cycle))
     of_others = rate * (resident - 1) / resident
     beyond = _waits_beyond_median(replica, resident, of_others, cycle)
     p95, p99 = (
@@ -90,8 +92,8 @@ def closed_loop(replica: ReplicaModel, clients: Floats, requests: Floats, usual_
 
 
 def _end_of_loop(replica: ReplicaModel, resident: Floats, cycle: _Cycle) -> Floats:
-    """Lives that a loop lasts longer since clients end one after the other, (n,): of a life what is steps, not prompts,
-    which keep the replica busy to the end."""
+    """Lives that a loop of many rounds lasts longer since clients end one after the other, (n,): of a life what is
+    steps, not prompts, which keep the replica busy to the end. In the first round all are in step and end together."""
     others = (resident - 1) / resident
     in_steps = _tokens_after_first(replica) * cycle.tpot - cycle.prefill * cycle.decoding * others
     return replica.setup.constants["loop_tail_lives"] * others * in_steps / cycle.total

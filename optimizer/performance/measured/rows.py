@@ -49,9 +49,10 @@ _MAY_BE_ZERO: Final = (
     *_FLAGS,
     *(name for name in APART if name[-2:] in ("ep", "tn")),
 )
+_LOADED_WITH: Final = ("load_value", "arrival_cv2", "distinct_prompts")
 _DEGREES: Final = ("num_gpus", "tp", "pp", "dp", "ep")
 _OPTIONAL_NUMBERS: Final = tuple(
-    dict.fromkeys((*_DEGREES, *APART, "load_value", "arrival_cv2", "memory_share", "accepted_tokens", *_MAY_BE_ZERO))
+    dict.fromkeys((*_DEGREES, *APART, *_LOADED_WITH, "memory_share", "accepted_tokens", *_MAY_BE_ZERO))
 )
 _SHARES: Final = ("memory_share", "cached_input_share")
 """Of the GPU's memory that the engine may take, and of the prompt that is already in the cache."""
@@ -121,6 +122,8 @@ def read_table(frame: pd.DataFrame, catalogs: Catalogs) -> DeploymentTable:
     _all_at_once(table)
     load, value = table.names["load_type"], table.numbers["load_value"]
     table.refuse((load != "offline") & (load != "") & np.isnan(value), "load_value is missing")
+    repeated = ~np.isnan(table.numbers["distinct_prompts"])
+    table.refuse(repeated & (load != "static_batch"), "distinct_prompts is said of a static_batch alone")
     table.names["lengths"] = text_column(frame, "lengths")
     statistic = _text_or(text_column(frame, "ttft_statistic"), "mean")
     table.refuse(~np.isin(statistic, TTFT_STATISTICS), "ttft_statistic is neither mean nor p50")

@@ -16,15 +16,15 @@ from optimizer.performance.physics.setup import Setup
 def admission_interval(setup: Setup, come: Floats) -> Floats:
     """Steps between which prompts are taken in, of which `come` (n,) do a step; 0 where before every step."""
     layout = setup.layout
-    if not np.any(layout.rank_wait):
-        return layout.admission_interval
+    if not np.any(layout.rank_wait_steps):
+        return layout.admission_interval_steps
     ranks = np.where(layout.attention_dp, layout.tensor_parallel, 1.0)
     of_rank = np.maximum(come, np.finfo(np.float64).tiny) / ranks
     # chance that a rank has one by the end of the wait -> steps until all others have
-    reached, steps = -np.expm1(-of_rank * layout.rank_wait), np.zeros(setup.rows)
+    reached, steps = -np.expm1(-of_rank * layout.rank_wait_steps), np.zeros(setup.rows)
     for other in range(1, int(ranks.max())):
         steps += np.where(other < ranks, reached**other / other, 0.0)
-    return np.maximum(layout.admission_interval, steps / of_rank)
+    return np.maximum(layout.admission_interval_steps, steps / of_rank)
 
 
 def waited_for_admission(setup: Setup, come: Floats) -> Floats:

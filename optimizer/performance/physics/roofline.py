@@ -76,7 +76,10 @@ def head_roof(setup: Setup) -> Roof:
 
 @dataclass(frozen=True)
 class Experts:
-    """The routed experts, (n,): what touching all of them costs, and how tokens spread over them."""
+    """The routed experts, (n,): what touching all of them costs, and how tokens spread over them.
+
+    A token of sequences that are one and the same touches as many experts as one of them does.
+    """
 
     roof: Roof
     active_share: Floats
@@ -120,7 +123,7 @@ def experts(setup: Setup) -> Experts:
     return Experts(
         roof,
         active_share=network.active_experts / network.experts,
-        touch_factor=constants["expert_touch_factor"],
+        touch_factor=constants["expert_touch_factor"] / setup.layout.prompt_copies,
         tile_tokens=constants["expert_tile_tokens"],
     )
 

@@ -38,6 +38,8 @@ PAIR: Final = 2
 
 ENGINE_DEFAULT: Final = 0
 """Of a limit of a configuration that leaves the engine's own in place."""
+_STARTED_WITH: Final = ("admission_interval_steps", "rank_wait_steps", "draft_tokens", "accepted_tokens")
+_AS_STATED: Final = ("tensor_parallel", "pipeline_parallel", "prompt_copies", *_STARTED_WITH)
 
 
 class Configuration(NamedTuple):
@@ -64,6 +66,7 @@ class Configuration(NamedTuple):
     admission_interval_steps: int = ENGINE_DEFAULT
     rank_wait_steps: int = ENGINE_DEFAULT
     lengths: str = ""
+    prompt_copies: float = 1.0
     draft_tokens: int = 0
     accepted_tokens: float = 1.0
     speculation: str = ""
@@ -179,10 +182,12 @@ class Layout(RowArrays):
     max_num_seqs: Floats
     max_batched_tokens: Floats
     memory_utilization: Floats
-    admission_interval: Floats
+    admission_interval_steps: Floats
     """Steps between which the engine takes in the prompts that wait; 0 where it does so before every step."""
-    rank_wait: Floats
+    rank_wait_steps: Floats
     """Steps that ranks of attention data parallelism wait at most until each has a prompt; 0 where none waits."""
+    prompt_copies: Floats
+    """Sequences of a batch that are one and the same, token by token."""
     draft_tokens: Floats
     """Tokens of each sequence that a draft proposes before a step verifies them; 0 without speculation."""
     accepted_tokens: Floats
@@ -304,17 +309,12 @@ def _layout(catalogs: Catalogs, columns: Columns, names: Mapping[str, Categorica
     usual = np.maximum(settings["max_num_batched_tokens"], whole)
     share = np.asarray(columns["memory_share"], dtype=np.float64)
     return Layout(
-        tensor_parallel=np.asarray(columns["tensor_parallel"], dtype=np.float64),
-        pipeline_parallel=np.asarray(columns["pipeline_parallel"], dtype=np.float64),
         attention_dp=np.asarray(columns["attention_dp"], dtype=np.bool_),
         expert_parallel=np.asarray(columns["expert_parallel"], dtype=np.bool_),
         max_num_seqs=np.where(stated > ENGINE_DEFAULT, stated, settings["max_num_seqs"]),
         max_batched_tokens=np.where(tokens > ENGINE_DEFAULT, tokens, usual),
         memory_utilization=np.where(share > ENGINE_DEFAULT, share, settings["memory_utilization"]),
-        admission_interval=np.asarray(columns["admission_interval_steps"], dtype=np.float64),
-        rank_wait=np.asarray(columns["rank_wait_steps"], dtype=np.float64),
-        draft_tokens=np.asarray(columns["draft_tokens"], dtype=np.float64),
-        accepted_tokens=np.asarray(columns["accepted_tokens"], dtype=np.float64),
+        **{name: np.asarray(columns[name], dtype=np.float64) for name in _AS_STATED},
     )
 
 
