@@ -148,7 +148,10 @@ def _told_by_each(
         if closest and at_least >= (1 - CLOSE[0]) * most:
             least = min(least, at_least)
             break
-        lower, found = look(counts[place], replace(state, cutoff_usd_per_hour=most), search)
+        # beyond what a large week may leave open nothing is gained by telling one number closer
+        enough = min(state.enough_usd_per_hour, (1 - CLOSE[0]) * most)
+        own = replace(state, cutoff_usd_per_hour=most, enough_usd_per_hour=enough)
+        lower, found = look(counts[place], own, search)
         at_least = max(at_least, lower)
         if found is not None and found.usd_per_hour < most:
             plan, most = cheaper(plan, found.for_whole(part, week)), found.usd_per_hour
