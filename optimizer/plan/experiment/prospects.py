@@ -220,7 +220,8 @@ class Prospects:
         return winning, below_usd if below_usd >= self.worth_usd else Decimal(0)
 
     def could_replace(self, left_out: Collection[Subject]) -> list[Subject]:
-        """What a plan would run of what tells of today's, were today's no use: a bad result of a run of that says both.
+        """What a plan would run of what tells of today's, each at its best, were today's no use: a bad result of a run of
+        that may say so.
 
         Args:
             left_out: Subjects that are no use either.
@@ -232,7 +233,7 @@ class Prospects:
         twins = {subject for subject, gpu in self.gpu_of.items() if gpu in gpus} - out
         if not twins:
             return []
-        answer = solved(self.today, [~rows_of(names, out) for names in self.subjects])
+        answer = solved(self.all_at_best(twins), [~rows_of(names, out) for names in self.subjects])
         return sorted(twins & {*subjects_used(answer.inquiry.options, answer.used)})
 
     def _is_todays(self, answer: Answer) -> bool:
