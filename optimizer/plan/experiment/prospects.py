@@ -220,8 +220,7 @@ class Prospects:
         return winning, below_usd if below_usd >= self.worth_usd else Decimal(0)
 
     def could_replace(self, left_out: Collection[Subject]) -> list[Subject]:
-        """What a plan would run of what tells of today's, each at its best, were today's no use: a bad result of a run of
-        that may say so.
+        """What a plan would run of what tells of today's, each at its best, were today's no use, as a bad run may say.
 
         Args:
             left_out: Subjects that are no use either.
