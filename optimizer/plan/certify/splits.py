@@ -1,7 +1,7 @@
 """Ways to split a part of the plans: sums of counts that the relaxation has between two whole numbers."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -51,9 +51,9 @@ def _labels(problem: Stated, region: Branch, found: Relaxed) -> Iterator[Sum]:
     """Where more labels are in use than may be: the replicas of each, of which there are none or some."""
     for most, label, named in region.labels(problem):
         groups = defaultdict[str, list[int]](list)
-        for c in sorted(found.replicas):
+        for c in (c for here in region.possible(problem) for c in here):
             groups[problem.candidates[c][label]].append(c)
-        used = {name: sum(found.replicas[c] for c in some) for name, some in groups.items()}
+        used = {name: sum(found.replicas.get(c, 0.0) for c in some) for name, some in groups.items()}
         running = sorted((-count, name) for name, count in used.items() if count > FRACTION)
         if len(running) > most:
             yield from (Sum("replicas", tuple(groups[name]), -count, 0) for count, name in running if name not in named)
@@ -99,7 +99,7 @@ def _sets(
         yield from _grouped("replicas", of_kind, found.replicas)
 
 
-def _grouped(over: str, key: dict[int, Hashable], counts: dict[int, float]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _grouped(over: str, key: Mapping[int, Hashable], counts: dict[int, float]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The groups of which the relaxation has any."""
     groups = defaultdict[Hashable, list[int]](list)
     for member, name in key.items():
