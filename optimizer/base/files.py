@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -50,6 +51,36 @@ def read_text(path: Path, max_bytes: int = MAX_FILE_BYTES, *, hint: str = "", hi
         raise InputError([Finding(name_of(path), 0, "", problem, hint or "save it as UTF-8")]) from error
 
 
+class RepeatedKey(ValueError):
+    """A field that an object of JSON has twice, of which other readers may take the other one."""
+
+
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, for `object_pairs_hook`.
+
+    Raises:
+        RepeatedKey: a field stands in it twice.
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise RepeatedKey(twice.encode(errors="replace").decode())
+    return content
+
+
+def refuse_repeated_keys(text: str, name: str) -> None:
+    """Refuses sound JSON of which an object has a field twice.
+
+    Raises:
+        InputError: with the first such field.
+    """
+    try:
+        json.loads(text, object_pairs_hook=without_repeats)
+    except RepeatedKey as error:
+        raise InputError([Finding(name, 0, str(error), "this key stands twice", "keep one")]) from error
+
+
 def read_json(path: Path, hint: str = "") -> Any:
     """What a JSON file says.
 
@@ -58,16 +89,18 @@ def read_json(path: Path, hint: str = "") -> Any:
         hint: How to come by a file that can be read.
 
     Raises:
-        InputError: as `read_text`, or it is not JSON, no number or nesting of common size, or a sign that
-            nobody sees.
+        InputError: as `read_text`, or it is not JSON, no number or nesting of common size, a field that stands
+            twice, or a sign that nobody sees.
     """
     text, name = read_text(path, hint=hint), name_of(path)
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=without_repeats)
     except json.JSONDecodeError as error:
         raise InputError([Finding(name, error.lineno, "", f"broken JSON: {error.msg}", hint)]) from error
     except RecursionError as error:
         raise InputError([Finding(name, 0, "", "nested too deeply", hint)]) from error
+    except RepeatedKey as error:
+        raise InputError([Finding(name, 0, str(error), "this key stands twice", "keep one")]) from error
     except ValueError as error:
         # the number of digits that Python reads at all
         raise InputError([Finding(name, 0, "", "holds a number of thousands of digits", hint)]) from error

@@ -26,6 +26,8 @@ def test_a_plan_and_its_certificate(optimizer: Command, tmp_path: Path) -> None:
     other = optimizer("verify", plan, "--certificate", str(file))
     assert other.code == 1
     assert "problem.offers[0].usd_per_hour is" in other.out
+    file.write_text('{"proof": {},' + json.dumps(content)[1:], encoding="utf-8")
+    assert "a field stands twice" in optimizer("verify", plan, "--certificate", str(file)).out
     file.write_text("{}", encoding="utf-8")
     assert optimizer("verify", plan, "--certificate", str(file)).code == 1
     assert optimizer("verify", plan, "--certificate", str(tmp_path / "none.json")).code == 2

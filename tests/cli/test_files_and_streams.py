@@ -319,3 +319,18 @@ def test_a_sign_that_the_terminal_lacks_is_replaced(tmp_path: Path) -> None:
     result = started("PYTHONIOENCODING=ascii $O catalog show h100-sxm", tmp_path)
     assert (result.returncode, result.stderr) == (0, b"")
     assert b"?" in result.stdout
+
+
+def test_a_plan_that_says_a_field_twice_is_refused(optimizer: Command, tmp_path: Path) -> None:
+    """The last one counts here and the first one elsewhere: what is verified would not be what others read."""
+    plan = tmp_path / "plan.json"
+    assert optimizer("plan", "ci-gate", "--format", "json", "--output", str(plan)).code == 0
+    plan.write_text('{"monthly_cost_usd": "1.00",' + plan.read_text(encoding="utf-8")[1:], encoding="utf-8")
+    for line in (
+        ("verify", str(plan)),
+        ("gate", "ci-gate", "--baseline", str(plan)),
+        ("export", str(plan), "--to", "vllm", "--output", str(tmp_path / "files")),
+    ):
+        refused = optimizer(*line)
+        assert refused.code == 2
+        assert "plan.json: monthly_cost_usd: this key stands twice (keep one)" in refused.err

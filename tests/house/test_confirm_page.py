@@ -28,3 +28,14 @@ def test_the_predictions_on_the_page_are_those_of_the_plan(
     for line in predicted:
         value, interval = line.rpartition("predicted ")[2].split(" ms ")
         assert f"{value} {interval} ms" in page
+
+
+def test_own_measurements_of_the_page_move_what_it_says(tmp_path: Path, optimizer: Command) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = page.partition("cat > mine.csv <<END\n")[2].partition("END\n")[0]
+    measurements = tmp_path / "mine.csv"
+    measurements.write_text(rows, encoding="utf-8")
+    said = optimizer("calibrate", "--own", str(measurements), "--output", str(tmp_path / "mine")).out
+    there = said.replace(f"{tmp_path}/", "").splitlines()
+    assert len(there) > 10
+    assert [line for line in there if line not in page] == []

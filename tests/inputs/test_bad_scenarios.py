@@ -79,6 +79,8 @@ ONE_PROBLEM = {
     "huge integer": ("input_tokens: 100", f"input_tokens: 1{'0' * 400}", 6, "input_tokens", "10,000,000"),
     "yes": ("input_tokens: 100", "input_tokens: yes", 6, "input_tokens", "expected a number, not yes/no"),
     "words": ("input_tokens: 100", "input_tokens: many", 6, "input_tokens", "expected a whole number, not 'many'"),
+    "a date": ("input_tokens: 100", "input_tokens: 2026-01-01", 6, "input_tokens", "a whole number, not 2026-01-01"),
+    "a sign": ("input_tokens: 100", "input_tokens: =", 6, "", "= alone is no value"),
     "half a token": ("input_tokens: 100", "input_tokens: 100.5", 6, "input_tokens", "expected a whole number"),
     "base 60": ("input_tokens: 100", "input_tokens: 1:40", 6, "workloads[chat].input_tokens", "ambiguous"),
     "base 8": ("input_tokens: 100", "input_tokens: 0100", 6, "workloads[chat].input_tokens", "ambiguous"),

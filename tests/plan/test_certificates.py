@@ -19,6 +19,7 @@ from optimizer.base.units import HOURS_PER_MONTH
 from optimizer.plan.certify.blocks import RowBlocks
 from optimizer.plan.certify.certificate import TOLERANCE_USD, certified
 from optimizer.plan.certify.figures import Figures
+from optimizer.plan.certify.kinds import kinds_of
 from optimizer.plan.certify.relaxation import relaxed
 from optimizer.plan.certify.statement import statement
 from optimizer.plan.verify.certificate.branch import Branch
@@ -359,3 +360,34 @@ def test_whatever_prices_are_changed_the_optimum_is_not_exceeded(
         return
     assert usd is not None
     assert usd <= Fraction(str(optimum + 1e-3))
+
+
+def _at(region: str, usd_per_hour: float, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"cloud/{region}", "usd_per_hour": usd_per_hour, "gpus": 1, "provider": "cloud", "region": region,
+        "spot": False, **more,
+    }  # fmt: skip
+
+
+def _one_replica_each(offers: list[dict[str, Any]], **limits: Any) -> Stated:
+    own = {"workload": "chat", "configuration": "fp8", "engine": "vllm", "gpus": 1, "in_force": 0}
+    problem = {
+        "classes": [{"name": "chat", "workload": "chat", "demand_per_s": 3}],
+        "mixes": [{"chat": 1}],
+        "offers": offers,
+        "candidates": [{"id": o["id"], "offer": i, "rates_per_s": {"0": 2}, **own} for i, o in enumerate(offers)],
+        "apis": [],
+        "limits": {"max_utilization": 1, **limits},
+    }
+    return stated({"problem": problem})
+
+
+def test_offers_of_a_kind_differ_in_price_alone() -> None:
+    """Told by the cheapest, in whatever order they stand; where regions are told apart, none is of another's kind."""
+    offers = [_at("north", 2.0), _at("south", 1.0), _at("west", 3.0, available=4), _at("east", 4.0, power_kw=1.0)]
+    assert kinds_of(_one_replica_each(offers)) == [1, 1, 2, 3]
+    assert kinds_of(_one_replica_each(offers, survive=["provider"])) == [1, 1, 2, 3]
+    for limits in ({"survive": ["region"]}, {"survive": ["spot_offer"]}, {"min_regions": 2}):
+        assert kinds_of(_one_replica_each(offers, **limits)) == [0, 1, 2, 3]
+    quotas = [{"name": "north", "offers": [0], "max_gpus": 1}]
+    assert kinds_of(_one_replica_each(offers, quotas=quotas)) == [0, 1, 2, 3]

@@ -60,7 +60,7 @@ def few(catalogs: Catalogs) -> Catalogs:
     return replace(catalogs, offers=tuple(o for o in offers if o.pricing_term == "on_demand"))
 
 
-CASES = [(rate, speed) for rate in (3.3, 8.2, 21.0) for speed in ("avoid", "accept")]
+CASES = [(1.2, "accept"), *((rate, speed) for rate in (3.3, 8.2, 21.0) for speed in ("avoid", "accept"))]
 TOLD_BY_A_TWIN = (1.28, "accept")
 """What no plan runs would tell of a card that the plan runs, by a neighbour's error in common with it."""
 

@@ -224,6 +224,17 @@ def test_what_was_not_looked_for_is_told(planned: Callable[[str], PlanReport]) -
         assert words not in str(plan_sections(closed))
 
 
+def test_which_plans_were_not_considered_is_told_where_the_first_line_names_those_that_were(
+    planned: Callable[[str], PlanReport],
+) -> None:
+    closed = planned("chat-8b")
+    scope = closed.scope.model_copy(update={"not_considered": ["batches at other rates", "4-bit weights"]})
+    narrow = closed.model_copy(update={"scope": scope, "bound_of": "the plans considered"})
+    for report, told in ((closed, False), (narrow, True)):
+        (text,) = (section.lines for section in plan_sections(report, verbose=False) if section.title == "How sure")
+        assert ("not considered: batches at other rates; 4-bit weights" in text) == told
+
+
 def test_what_moving_costs_stands_with_the_plan(planned: Callable[[str], PlanReport]) -> None:
     """It is in the amount and in no row."""
     moved = ReplicaChanges(started=1, stopped=0, one_time_cost_usd=Decimal(50))

@@ -45,7 +45,7 @@ class MovedMetric(Strict):
     """The 90 % interval reaches to the prediction times and divided by about this factor."""
     interval_after: Figure
     plan_factor: Figure
-    """By which predictions for plans move."""
+    """By which steps of plans take longer, or tokens/s move; at a given rate TPOT moves further."""
 
 
 class MovedConfiguration(Strict):

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from optimizer.answers.gate.baseline import Baseline, GatePlan
 from optimizer.answers.gate.misfits import WRITTEN_BY, misfits
 from optimizer.base.errors import Finding, InputError, refuse
-from optimizer.base.files import read_text, refuse_hidden_signs
+from optimizer.base.files import read_text, refuse_hidden_signs, refuse_repeated_keys
 
 NOT_HERE: Final = f"{WRITTEN_BY}; if it is committed, the clone may lack it: check out with fetch-depth: 0"
 PROBLEMS_NAMED: Final = 5
@@ -69,6 +69,7 @@ def _parsed(text: str, name: str) -> Baseline:
     """
     try:
         baseline = Baseline(name, GatePlan.model_validate_json(text))
+        refuse_repeated_keys(text, name)
         refuse_hidden_signs(text, name)
         # figures beyond what may run are found now, with the file at hand
         tuple(baseline.running)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -265,7 +266,8 @@ def _fields_wanted(given: object, fields: set[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = "nothing" if value is None else repr(value)
+    # YAML makes dates of what looks like one
+    text = "nothing" if value is None else str(value) if isinstance(value, date) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -20,6 +20,7 @@ MAX_DEPTH = 100
 TOO_DEEP = "nested too deeply"
 OF_LIBRARY = {
     "nesting depth": (TOO_DEEP, ""),
+    "'tag:yaml.org,2002:value'": ("= alone is no value", "write the value, or quote the sign"),
     "found another document": ("another document begins", "a file holds one: leave out what follows ---"),
 }
 """What is written in place of some of the library's own words, by a part of them."""

@@ -13,6 +13,7 @@ from optimizer.base.arrays import Flags
 from optimizer.base.clock import Clock, LimitReached
 from optimizer.plan.certify.blocks import RowBlocks
 from optimizer.plan.certify.figures import Figures
+from optimizer.plan.certify.kinds import kinds_of
 from optimizer.plan.certify.relaxation import UNMET, Relaxed, relaxed
 from optimizer.plan.certify.splits import Sum, sums_between
 from optimizer.plan.verify.certificate.branch import Branch
@@ -97,6 +98,7 @@ class _Prover:
     ) -> None:
         self.problem, self.claim, self.clock, self.most_relaxations = problem, usd_per_hour, clock, most_relaxations
         self.unmet, self.blocks = unmet, RowBlocks(Figures(problem))
+        self.kinds = kinds_of(problem)
         self.keep: frozenset[int] = frozenset()
         self.relaxations, self._number = 0, count()
 
@@ -148,8 +150,9 @@ class _Prover:
         """
         root = Branch()
         part = _Part(root, self._relaxed(root), node)
-        # where some of these may not run, those that they replace may
-        self.keep = frozenset(range(len(self.problem.candidates)))
+        # where some of these may not run, those that they replace may, but for the dearer ones of a kind
+        offers = [each["offer"] for each in self.problem.candidates]
+        self.keep = frozenset(c for c, offer in enumerate(offers) if self.kinds[offer] == offer)
         if self.claim is None or part.relaxed.usd_per_hour >= float(self.claim):
             return part
         prices, appraisal = self._priced(root, part.relaxed)
@@ -191,7 +194,7 @@ class _Prover:
         """Both sides of the best of a few splits; nothing where the relaxation has no sum to split by."""
         best: tuple[tuple[float, float], Sum, Relaxed, Relaxed] | None = None
         most = float(self.claim) if self.claim is not None else PROVEN
-        for each in sums_between(self.problem, part.region, part.relaxed)[:LOOKED_AT]:
+        for each in sums_between(self.problem, self.kinds, part.region, part.relaxed)[:LOOKED_AT]:
             first, second = sides(self.problem, each.over, list(each.members), each.most)
             low = self._relaxed(part.region.within(first))
             if best is not None and min(low.usd_per_hour, most) < best[0][0]:

@@ -1,7 +1,7 @@
 """Ways to split a part of the plans: sums of counts that the relaxation has between two whole numbers."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -27,13 +27,20 @@ class Sum(NamedTuple):
         return abs(self.value - round(self.value))
 
 
-def sums_between(problem: Stated, region: Branch, found: Relaxed) -> list[Sum]:
-    """Sums that are between two whole numbers, or whose going no further would tell more; the most open first."""
+def sums_between(problem: Stated, kinds: Sequence[int], region: Branch, found: Relaxed) -> list[Sum]:
+    """Sums that are between two whole numbers, or whose going no further would tell more; the most open first.
+
+    Args:
+        problem: As the certificate states it.
+        kinds: Of its offers.
+        region: The part of the plans.
+        found: Its relaxation.
+    """
     found_labels = list(_labels(problem, region, found))
     distinct: dict[tuple[str, tuple[int, ...]], Sum] = {}
-    for over, members in _sets(problem, found):
+    for over, members in _sets(problem, kinds, region, found):
         counts = found.instances if over == "instances" else found.replicas
-        value = sum(counts[m] for m in members)
+        value = sum(counts.get(m, 0.0) for m in members)
         each = Sum(over, members, value, floor(value + FRACTION))
         if each.fraction > FRACTION or _tells_more(problem, region, each):
             distinct.setdefault((over, members), each)
@@ -44,9 +51,9 @@ def _labels(problem: Stated, region: Branch, found: Relaxed) -> Iterator[Sum]:
     """Where more labels are in use than may be: the replicas of each, of which there are none or some."""
     for most, label, named in region.labels(problem):
         groups = defaultdict[str, list[int]](list)
-        for c in sorted(found.replicas):
+        for c in (c for here in region.possible(problem) for c in here):
             groups[problem.candidates[c][label]].append(c)
-        used = {name: sum(found.replicas[c] for c in some) for name, some in groups.items()}
+        used = {name: sum(found.replicas.get(c, 0.0) for c in some) for name, some in groups.items()}
         running = sorted((-count, name) for name, count in used.items() if count > FRACTION)
         if len(running) > most:
             yield from (Sum("replicas", tuple(groups[name]), -count, 0) for count, name in running if name not in named)
@@ -62,32 +69,43 @@ def _tells_more(problem: Stated, region: Branch, each: Sum) -> bool:
     return bool(problem.spare)
 
 
-def _sets(problem: Stated, found: Relaxed) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Offers at least as dear, large or cheap for their size as one bought; and what has something in common."""
-    offers, some = problem.offers, sorted(found.instances)
-    bought = [o for o in some if found.instances[o] > FRACTION]
+def _sets(
+    problem: Stated, kinds: Sequence[int], region: Branch, found: Relaxed
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Offers at least as dear, large or cheap for their size as one bought; and what has something in common.
+
+    What differs in price alone is in a set or not together, whether the relaxation was told of it or not: if only some
+    of it were split off, the rest would take its place.
+    """
+    possible = region.possible(problem)
+    offers, some = problem.offers, [o for o, here in enumerate(possible) if here]
+    bought = [o for o in some if found.instances.get(o, 0.0) > FRACTION]
     size = {o: _fastest(problem, o) * offers[o]["gpus"] for o in some}
     yield "instances", tuple(some)
-    price = {o: float(offers[o]["usd_per_hour"]) for o in some}
+    price = {o: float(offers[kinds[o]]["usd_per_hour"]) for o in some}
     for of_offer in (price, size, {o: size[o] / max(price[o], 1e-9) for o in some}):
         for least in sorted({of_offer[o] for o in bought}):
             yield "instances", tuple(o for o in some if of_offer[o] >= least)
-    for key in ("gpus", "provider", "region", "id"):
-        yield from _grouped("instances", {o: offers[o][key] for o in some}, found.instances)
-    there = sorted(found.replicas)
+    for key in ("gpus", "provider", "region"):
+        yield from _grouped("instances", {o: offers[kinds[o]][key] for o in some}, found.instances)
+    yield from _grouped("instances", {o: kinds[o] for o in some}, found.instances)
+    there = sorted(c for here in possible for c in here)
     yield "replicas", tuple(there)
     candidates = problem.candidates
-    for keys in (("workload",), ("configuration",), ("engine",), ("workload", "gpus"), ("offer", "gpus"), ("id",)):
+    for keys in (("workload",), ("configuration",), ("engine",), ("workload", "gpus")):
         yield from _grouped("replicas", {c: tuple(candidates[c][k] for k in keys) for c in there}, found.replicas)
+    for keys in (("gpus",), ("workload", "configuration")):
+        of_kind = {c: (kinds[candidates[c]["offer"]], *(candidates[c][k] for k in keys)) for c in there}
+        yield from _grouped("replicas", of_kind, found.replicas)
 
 
-def _grouped(over: str, key: dict[int, Hashable], counts: dict[int, float]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _grouped(over: str, key: Mapping[int, Hashable], counts: dict[int, float]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The groups of which the relaxation has any."""
     groups = defaultdict[Hashable, list[int]](list)
     for member, name in key.items():
         groups[name].append(member)
     for members in groups.values():
-        if sum(counts[m] for m in members) > FRACTION:
+        if sum(counts.get(m, 0.0) for m in members) > FRACTION:
             yield over, tuple(members)
 
 

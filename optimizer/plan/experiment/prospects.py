@@ -219,6 +219,22 @@ class Prospects:
         below_usd = cents(from_usd - Decimal(repr(answer.solution.bound_usd_per_month or 0.0)))
         return winning, below_usd if below_usd >= self.worth_usd else Decimal(0)
 
+    def could_replace(self, left_out: Collection[Subject]) -> list[Subject]:
+        """What a plan would run of what tells of today's, each at its best, were today's no use, as a bad run may say.
+
+        Args:
+            left_out: Subjects that are no use either.
+
+        Raises:
+            LimitReached: the clock ran out first.
+        """
+        gpus, out = {self.gpu_of[each] for each in self.running}, {*left_out, *self.running}
+        twins = {subject for subject, gpu in self.gpu_of.items() if gpu in gpus} - out
+        if not twins:
+            return []
+        answer = solved(self.all_at_best(twins), [~rows_of(names, out) for names in self.subjects])
+        return sorted(twins & {*subjects_used(answer.inquiry.options, answer.used)})
+
     def _is_todays(self, answer: Answer) -> bool:
         """Whether a plan buys and runs what today's does, which then is not too small either."""
         found, bought = outlined(answer), self.bought

@@ -83,7 +83,8 @@ class Trials:
 
 
 def tried(prospects: Prospects) -> Trials:
-    """What the plan runs, then what else a plan would run were all of it measured at its best, again and again.
+    """What the plan runs, then what else a plan would run were all of it measured at its best, again and again; last
+    what a plan would run in place of today's where a run of that says that today's is no use.
 
     What no plan would run is not tried, though it may tell of what the plan runs on the same GPU. A run of that itself
     tells more, at the load that is to be carried; that the twin's seems worth more is only the doubt that it leaves.
@@ -100,6 +101,10 @@ def tried(prospects: Prospects) -> Trials:
             if not others or len(seen) >= MOST_OTHERS:
                 break
             for subject in others:
+                _try(prospects, subject, trials.found)
+                seen.add(subject)
+        while len(seen) < MOST_OTHERS and (twins := prospects.could_replace(seen)):
+            for subject in twins:
                 _try(prospects, subject, trials.found)
                 seen.add(subject)
     except LimitReached as reached:
@@ -139,19 +144,20 @@ def _try(prospects: Prospects, subject: Subject, found: list[Trial]) -> None:
 def _deciding(
     prospects: Prospects, subject: Subject, by_result: list[Prospect]
 ) -> tuple[Prospect | None, tuple[BenchmarkRun, ...]]:
-    """The run at the load of the cheaper plan that most results lead to, where that uses the subject; else of today's.
+    """The run at the load of the cheaper plan that most results lead to, of those that use the subject; else of today's
+    plan; else of one that a result leads to by which today's is too small.
 
     Of equally many results the better ones count.
     """
     scenario, catalogs = prospects.today.scenario, prospects.today.catalogs
-    cheaper = [each for each in by_result if each.changes and not each.too_small]
-    plans = Counter(each.knowing_usd for each in cheaper)
-    likeliest = max(cheaper, key=lambda each: plans[each.knowing_usd], default=None)
-    if likeliest is not None and likeliest.answer is not None:
-        runs = _runs(scenario, catalogs, read_back(likeliest.answer), subject)
-        if runs:
-            return likeliest, runs
-    return None, _runs(scenario, catalogs, prospects.bought, subject)
+    changes = [each for each in by_result if each.changes and each.answer is not None]
+    plans = Counter(each.knowing_usd for each in changes if not each.too_small)
+    cheaper = sorted((each for each in changes if not each.too_small), key=lambda each: -plans[each.knowing_usd])
+    for each in (*cheaper, None, *(each for each in changes if each.too_small)):
+        fleet = prospects.bought if each is None or each.answer is None else read_back(each.answer)
+        if runs := _runs(scenario, catalogs, fleet, subject):
+            return each, runs
+    return None, ()
 
 
 def _runs(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, subject: Subject) -> tuple[BenchmarkRun, ...]:

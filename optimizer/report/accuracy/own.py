@@ -12,7 +12,7 @@ NAMES = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "output tokens/s"}
 MEANING = (
     "off: median over points, in percent; by others: with each point predicted from all others; after: with these rows",
     "interval: nine of ten measurements are expected within the prediction times and divided by this factor",
-    "plans: by which predictions for plans move, under open arrivals (TPOT, TTFT) or at full load (tokens/s)",
+    "plans: by which step times of plans move, or tokens/s at full load; at a given rate TPOT moves further than that",
 )
 
 

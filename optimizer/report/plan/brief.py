@@ -227,6 +227,7 @@ def proof_section(report: PlanReport) -> Section:
     floor = least_words(report, said)
     lines = (
         f"{proven_of(report)}{proof_words(report, said)}{f': {floor}' if floor else ''}",
+        _not_considered(report),
         _simpler_words(report),
         f"{passed} of {len(checks)} checks hold" if checks else "",
         confirmed_in_short(report.simulation),
@@ -242,6 +243,12 @@ def proof_words(report: PlanReport, said: Container[str] = ()) -> str:
     enough = report.simplicity is not None and report.simplicity.enough
     words = ENOUGH_WORDS if enough else PROOF_WORDS[report.outcome]
     return words.format(_of_what(report, said))
+
+
+def _not_considered(report: PlanReport) -> str:
+    """Which plans were not considered, where the first line says that some were not."""
+    left_out = "; ".join(report.scope.not_considered) if report.bound_of == "the plans considered" else ""
+    return f"not considered: {left_out}" if left_out else ""
 
 
 def _left_out(comparisons: int) -> str:

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-from collections import Counter
 from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.requests import Request
 
 from optimizer.base.errors import Finding, InputError
+from optimizer.base.files import RepeatedKey, without_repeats
 from optimizer.inputs.scenario.yaml_lines import MAX_DEPTH
 from optimizer.serve.http.problems import RequestRefused
 from optimizer.serve.jobs.question import PLAN, SCENARIO, JobQuestion
@@ -94,12 +94,14 @@ def _object(text: str) -> dict[str, Any]:
         InputError: it is none.
     """
     try:
-        content = json.loads(text or "{}", object_pairs_hook=_once)
+        content = json.loads(text or "{}", object_pairs_hook=without_repeats)
     except json.JSONDecodeError as error:
         problem = f"broken JSON: {error.msg} (column {error.colno})"
         raise InputError([Finding(BODY, error.lineno, "", problem)]) from error
     except RecursionError as error:
         raise InputError([Finding(BODY, 0, "", "nested too deeply")]) from error
+    except RepeatedKey as error:
+        raise InputError([Finding(BODY, 0, str(error), "this key stands twice", "keep one")]) from error
     except ValueError as error:
         # the number of digits that Python reads at all
         raise InputError([Finding(BODY, 0, "", "holds a number of thousands of digits", "round it")]) from error
@@ -131,13 +133,3 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name, times in Counter(names).items() if times > 1)
-        twice = twice.encode(errors="replace").decode()
-        raise InputError([Finding(BODY, 0, twice, "this key stands twice", "keep one")])
-    return found

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from optimizer.base.errors import Finding, InputError
-from optimizer.base.files import read_text
+from optimizer.base.files import RepeatedKey, read_text, without_repeats
 from optimizer.inputs.importing.load_results.fields import RunFields
 from optimizer.inputs.scenario.yaml_lines import parse
 
@@ -84,21 +84,15 @@ def _json_lines(text: str, file: str) -> Iterator[RunFields]:
 
 def _decoded(text: str, file: str, line: int) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        return json.loads(text, object_pairs_hook=without_repeats)
     except json.JSONDecodeError:
         raise
     except RecursionError as error:
         raise _broken(file, line, "nested too deeply") from error
+    except RepeatedKey as error:
+        raise _broken(file, line, f"'{error}' stands twice") from error
     except ValueError as error:
         raise _broken(file, line, str(error).partition(";")[0]) from error
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands twice")
-    return content
 
 
 def _run(content: Any, file: str, run: str, line: int) -> RunFields:

@@ -42,7 +42,7 @@ def read_certificate(text: str) -> dict[str, Any]:
         NotProven: the text is none.
     """
     try:
-        content = json.loads(text, parse_float=_fraction, parse_constant=_no_number)
+        content = json.loads(text, parse_float=_fraction, parse_constant=_no_number, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise NotProven(f"not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("certificate_version") != VERSION:
@@ -60,6 +60,14 @@ def _fraction(digits: str) -> Fraction:
             raise ValueError(f"{digits} is too small")
         return NOTHING
     return Fraction(digits)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, refused where a field stands in it twice: another reader may take the other one."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a field stands twice")
+    return content
 
 
 def _no_number(name: str) -> Fraction:
