@@ -7,7 +7,9 @@ many have a plan. Each is planned three times: by
 formulas that take arrivals to be Poisson, by formulas that know their variation, and as `optimizer plan` does, whose
 plan answers to its simulation. A replay draws one quantile for all step times, and its own requests; a plan
 is kept where 95 of 100 replays keep every limit at their own percentile. The smallest fleet is the plan's own
-configuration with the fewest replicas that are kept so. Ends with a table by variation and the plans that were not.
+configuration with the fewest replicas that are kept so. Ends with a table by variation, the plans that were not, and
+what the cost over the smallest fleet is made of: of the scenario's `max_utilization`, which is not asked of the
+smallest fleet, and of formulas and simulation, which are.
 
 With `--traces` so are models and GPUs with recorded requests, where DIR has them: azure_conv_2023.csv and
 azure_code_2023.csv (Azure/AzurePublicDataset, CC-BY 4.0; Patel et al., Splitwise, ISCA 2024),
@@ -78,6 +80,8 @@ KEPT = 0.95
 ENOUGH_IN_A_ROW = 3
 """Kept replays after which those of faster steps are taken to be kept."""
 MOST_DEARER = 1.5
+ROUNDING = 1e-6
+"""Relative, of the utilization that a plan tells."""
 MOST_WORK = 10_000
 """Simplex iterations of a search: eight classes of requests mixed on replicas could take minutes."""
 WAYS = ("Poisson formulas", "formulas", "simulated")
@@ -93,6 +97,7 @@ class Replayed:
         way: One of `WAYS`.
         share: Of replays that keep every limit.
         cost: Over the smallest fleet that is kept; NaN where none is looked for or found.
+        reserve: Of that, over as many of its replicas as formulas take for the same requests without any reserve.
         rounds: Plans before it that did not hold.
     """
 
@@ -101,6 +106,7 @@ class Replayed:
     way: str
     share: float
     cost: float
+    reserve: float
     rounds: int
 
 
@@ -236,6 +242,17 @@ def over_smallest(scenario: Scenario, catalogs: Catalogs, fleet: PlannedFleet, r
     return math.ceil(deployment.replicas / together) / math.ceil(high / together)
 
 
+def over_full(fleet: PlannedFleet) -> float:
+    """Instances of a plan of one deployment over those that serve its requests with each replica sent all it sustains.
+
+    Whole instances are in both, so what rounding up costs is told with what made it round up.
+    """
+    (deployment,) = fleet.deployments
+    together = max(deployment.gpus_per_instance // deployment.gpus_per_replica, 1)
+    full = math.ceil(deployment.replicas * deployment.utilization * (1 - ROUNDING))
+    return math.ceil(deployment.replicas / together) / math.ceil(full / together)
+
+
 def replayed(
     scenario: Scenario, named: tuple[str, float | str], catalogs: Catalogs, replays: Replays
 ) -> Iterator[Replayed]:
@@ -246,7 +263,8 @@ def replayed(
         counted = way == WAYS[-1] and share >= KEPT
         cost = over_smallest(scenario, catalogs, fleet, replays) if counted else math.nan
         bought = ", ".join(f"{d.replicas}x{d.gpu} {d.precision}" for d in fleet.deployments)
-        yield Replayed(f"{name} ({bought})", cv2, way, share, cost, rounds)
+        reserve = math.nan if math.isnan(cost) else over_full(fleet)
+        yield Replayed(f"{name} ({bought})", cv2, way, share, cost, reserve, rounds)
 
 
 def drawn(count: int, catalogs: Catalogs, replays: Replays, router: Router) -> Iterator[Replayed]:
@@ -284,6 +302,13 @@ def table(found: Sequence[Replayed]) -> Iterator[str]:
         yield f"{cv2 or 'all':>19} {way:<17} {len(rows):>5} {kept:>5.0%} {replays:>12.0%} {dearer}".rstrip()
 
 
+def made_of(found: Sequence[Replayed]) -> str:
+    """What plans cost over the smallest fleets, as a geometric mean, which is the product of its parts."""
+    both = np.array([(each.cost, each.reserve) for each in found if not math.isnan(each.cost)])
+    cost, reserve = np.exp(np.log(both).mean(axis=0)) if len(both) else (math.nan, math.nan)
+    return f"cost {cost:.3f} in the geometric mean: {reserve:.3f} by max_utilization, {cost / reserve:.3f} by the rest"
+
+
 def main() -> None:
     """Prints a line a combination, then the table and what was not kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -301,6 +326,7 @@ def main() -> None:
         text = f"{each.name:<52} cv2 {each.cv2!s:<3} {each.way:<17} kept {each.share:>4.0%}  cost {each.cost:.2f}"
         print(f"{text}  rounds {each.rounds}", flush=True)
     print("\n" + "\n".join(table(found)))
+    print("\n" + made_of(found))
     dear = [each for each in found if each.way == WAYS[-1] and (each.share < KEPT or each.cost > MOST_DEARER)]
     print("\nnot kept, or more than 1.5 times the smallest fleet:" if dear else "\nall kept, at 1.5 times the smallest")
     for each in dear:
