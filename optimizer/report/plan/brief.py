@@ -105,8 +105,8 @@ def choices_section(explained: Explanation) -> Section:
         (
             bearing,
             "; ".join(item.change for item in same),
-            _at_most(same[0]) + money(same[0].monthly_cost_usd, unknown="none"),
-            change(same[0].difference_usd),
+            at_most(same[0]) + money(same[0].monthly_cost_usd, unknown="none"),
+            at_most(same[0]) + change(same[0].difference_usd),
             shortened(same[0].summary),
         )
         for bearing, kinds in BEARINGS.items()
@@ -137,8 +137,9 @@ def choices_in_short(explained: Explanation, chosen_usd: Decimal) -> Section:
                 told, *rest = rows[row]
                 rows[row] = (told if bearing in told else f"{told}, {bearing}", *rest)
                 continue
-            cost = f"{_at_most(item)}${item.monthly_cost_usd:,.0f}"
-            rows.append((bearing, item.change, cost, change(item.difference_usd, 0), shortened(item.summary)))
+            sign = at_most(item)
+            cost, more = f"{sign}${item.monthly_cost_usd:,.0f}", f"{sign}{change(item.difference_usd, 0)}"
+            rows.append((bearing, item.change, cost, more, shortened(item.summary)))
         room = IN_SHORT_ROWS[bearing] - len([row for row in rows if row[0] == bearing])
         rows += [(bearing, *row) for row in _may_save(explained, told_here, chosen_usd)][:room]
     return Section("What else it could cost a month", (), Table(UNHEADED, tuple(rows)))
@@ -154,8 +155,8 @@ def _may_save(explained: Explanation, kinds: Sequence[str], chosen_usd: Decimal)
             yield item.change, f"≥ ${least_usd:,.0f}", f"≥ {change(least_usd - chosen_usd, 0)}", why
 
 
-def _at_most(item: Alternative) -> str:
-    """A sign before the cost of a plan that is not proven cheapest."""
+def at_most(item: Alternative) -> str:
+    """A sign before the cost of a plan that is not proven cheapest, and before what it is off another one's."""
     return "≤ " if item.outcome == "feasible" else ""
 
 

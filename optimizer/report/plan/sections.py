@@ -11,10 +11,11 @@ from optimizer.plan.record.explanation import Alternative, Breakpoint, MarginalV
 from optimizer.plan.record.fleet import Deployment, Hosted
 from optimizer.plan.record.report import PlanReport, PriceDays
 from optimizer.report.confirmed import confirmed_line
-from optimizer.report.layout.amounts import money, number, percent
+from optimizer.report.layout.amounts import change, money, number, percent
 from optimizer.report.layout.columns import Cell, filled, table_of
 from optimizer.report.layout.elements import Section, Table, WrittenAnswer, with_content
 from optimizer.report.plan.brief import (
+    at_most,
     choices_in_short,
     choices_section,
     least_words,
@@ -51,10 +52,8 @@ WHAT_RUNS_AT_WHAT_LOAD: Final[Mapping[str, Cell]] = {
 }
 ALTERNATIVES: Final[Mapping[str, Cell]] = {
     "change": "{change}",
-    ">a month": lambda item: (
-        ("≤ " if item.outcome == "feasible" else "") + money(item.monthly_cost_usd, unknown="none fits")
-    ),
-    ">difference": "{difference_usd:change}",
+    ">a month": lambda item: at_most(item) + money(item.monthly_cost_usd, unknown="none fits"),
+    ">difference": lambda item: at_most(item) + change(item.difference_usd),
     "plan": "{summary}",
 }
 NOT_SIMULATED: Final = "by formulas alone: none of these plans was held against simulated requests"
