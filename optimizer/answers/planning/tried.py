@@ -31,7 +31,7 @@ from optimizer.plan.record.simulation import Simulation
 SHARE_OF_FIRST: Final = 0.35
 """Of what is left of a limit, until a first plan of few periods holds, before every hour is asked."""
 
-SHARE_OF_REST, SHARE_OF_EVERY_HOUR = 0.85, 0.7
+SHARE_OF_REST, SHARE_OF_EVERY_HOUR = 0.85, 0.8
 """The same, for going on with a search that was cut short once its plan has been simulated; and the share of that for
 the search, before its plan is simulated and what that can do without is looked for."""
 

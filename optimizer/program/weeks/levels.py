@@ -132,12 +132,19 @@ class Levels:
             self._learn(level, result)
         return True
 
-    def bound_at_several_prices(self, clock: Clock) -> None:
-        """What each level costs at least by whole numbers, before any is solved."""
-        offers = self.problem.offers
+    def bound_at_several_prices(self, clock: Clock, rise_usd_per_hour: float = np.inf) -> None:
+        """What each level costs at least by whole numbers, before any is solved; the dearest ones first.
+
+        Args:
+            clock: After which no more is asked.
+            rise_usd_per_hour: Nor once the week costs so much more.
+        """
         if self.several is None:
             return
-        for level in range(len(self.hours)):
+        offers, began = self.problem.offers, float(self.hours @ self.lower)
+        for level in np.argsort(-self.hours * self.lower, kind="stable").tolist():
+            if self.hours @ self.lower - began >= rise_usd_per_hour:
+                break
             least = self.several.least(level, offers.price_usd_per_hour, offers.available, clock).usd_per_hour
             # no more is known of a level that nothing serves than that it may have no plan
             if np.isfinite(least):

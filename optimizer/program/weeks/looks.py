@@ -88,12 +88,15 @@ class Looks:
         return paid + with_rises(by_the_hour(self._week, count), least[self._kind], state.clock)
 
     def by_whole_numbers(self, count: Ints, state: SearchState) -> float:
-        """The same from whole numbers that are worth enough at several prices of demand at once."""
+        """The same from whole numbers that are worth enough at several prices of demand at once, as far as it takes to
+        cost enough."""
         paid, _, part = _paying_for(self._week, count)
         if not serves_all(part.problem):
             return np.inf
         levels = Levels(unlinked(part.problem, self._kind), several=self._several.of_offers(part.offers))
-        levels.bound_at_several_prices(state.clock)
+        levels.lower = self._covers.by_period(count)
+        missing = state.enough_usd_per_hour - paid - with_rises(part.problem, levels.lower[self._kind], state.clock)
+        levels.bound_at_several_prices(state.clock, missing)
         self._least[count.tobytes()] = levels.lower
         return paid + with_rises(part.problem, levels.lower[self._kind], state.clock)
 

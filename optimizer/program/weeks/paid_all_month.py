@@ -140,17 +140,17 @@ def _told_by_each(
         if step and state.refuted_by(plan):
             least = min(least, at_least)
             break
+        # beyond what a large week may leave open nothing is gained by telling one number closer
+        enough = min(state.enough_usd_per_hour, (1 - CLOSE[0]) * most)
+        own = replace(state, cutoff_usd_per_hour=most, enough_usd_per_hour=enough)
         if step < len(bounds):
-            heappush(waiting, (max(at_least, bounds[step](counts[place], state)), place, step + 1))
+            heappush(waiting, (max(at_least, bounds[step](counts[place], own)), place, step + 1))
             continue
         look = ends[step - len(bounds)]
         closest = look is ends[-1]
         if closest and at_least >= (1 - CLOSE[0]) * most:
             least = min(least, at_least)
             break
-        # beyond what a large week may leave open nothing is gained by telling one number closer
-        enough = min(state.enough_usd_per_hour, (1 - CLOSE[0]) * most)
-        own = replace(state, cutoff_usd_per_hour=most, enough_usd_per_hour=enough)
         lower, found = look(counts[place], own, search)
         at_least = max(at_least, lower)
         if found is not None and found.usd_per_hour < most:
