@@ -16,7 +16,7 @@ from optimizer.program.large.several_prices import SeveralPrices
 from optimizer.program.problem.data import Limits, steady_traffic
 from optimizer.program.problem.problem import Problem, sorted_problem
 from optimizer.program.solve import solve_plainly
-from optimizer.program.weeks.levels import as_if_all_month
+from optimizer.program.weeks.levels import Levels, as_if_all_month
 
 
 @settings(max_examples=30)
@@ -78,3 +78,22 @@ def test_some_offers_keep_their_rows() -> None:
     several, offers = SeveralPrices(problem, np.ones((1, 2))), problem.offers
     one = several.of_offers(np.array([0]))
     assert one.least(0, offers.price_usd_per_hour[:1], np.full(1, np.inf), NO_LIMIT).usd_per_hour > 12.0
+
+
+def test_the_dearest_levels_are_asked_first_and_none_once_the_week_costs_enough() -> None:
+    problem = by_day_and_night(_two_classes())
+    hours, count = problem.traffic.share_of_month, problem.traffic.periods
+    several = SeveralPrices(as_if_all_month(problem), np.ones((count, 2)))
+    known = np.arange(1, count + 1) / hours
+
+    def bounded(rise_usd_per_hour: float) -> list[bool]:
+        levels = Levels(problem, several=several)
+        # no level tells of another one
+        levels.within = np.eye(count, dtype=np.bool_)
+        levels.lower = 1e-3 * known
+        levels.bound_at_several_prices(NO_LIMIT, rise_usd_per_hour)
+        return list((levels.lower > 1e-3 * known).tolist())
+
+    assert bounded(0.0) == [False] * count
+    assert bounded(1e-6) == [*[False] * (count - 1), True]
+    assert bounded(np.inf) == [True] * count
