@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from support.scenarios import on_first_page, shown, with_policy
 from optimizer import load_scenario_file, optimize
 from optimizer.answers.planning.tried import confirmed_answer
 from optimizer.base.clock import Clock
+from optimizer.inputs.catalog.entries.terms import Operator
 from optimizer.inputs.catalog.records import Catalogs
 from optimizer.inputs.scenario.scenario import Scenario
 from optimizer.plan.explain.simplicity import rounded_up_percent
@@ -249,3 +251,14 @@ def test_what_runs_today_stays_without_a_change(catalogs: Catalogs, tmp_path: Pa
     assert plan.migration is not None
     assert (plan.migration.started, plan.migration.stopped) == (0, 0)
     assert {d.gpu for d in plan.deployments} == {"l4"}
+
+
+def test_two_names_of_one_company_are_one_provider(patchwork: Scenario, few: Catalogs) -> None:
+    """Machines of both houses are one company's, so the cheapest takes no more providers and regions."""
+    named = Operator(provider="l40shouse", operator="l4house", source="seller-aws-sagemaker", as_of=date(2026, 9, 20))
+    operators = {**few.terms.operators, named.provider: named}
+    plan = optimize(patchwork, replace(few, terms=replace(few.terms, operators=operators)))
+    found, cheapest = facts(plan)
+    assert plan.verification.passed
+    assert (found.providers, found.regions) == (1, 1)
+    assert (cheapest.configurations, cheapest.providers, cheapest.regions) == (2, 1, 1)

@@ -3,6 +3,7 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
+from optimizer.inputs.catalog.entries.terms import Terms
 from optimizer.plan.question.inquiry import Answer
 from optimizer.plan.readback.outline import outlined
 from optimizer.plan.readback.summary import summarized
@@ -25,10 +26,11 @@ def simplicity_of(answer: Answer, bought: Outline, *, cheapest_holds: bool | Non
             looked.
     """
     cheapest, text = None, ""
-    own = _counts(bought)
+    terms = answer.inquiry.market.catalogs.terms
+    own = _counts(bought, terms)
     if answer.cheapest is not None:
         other = outlined(answer.cheapest)
-        cheapest = _patchwork(other)
+        cheapest = _patchwork(other, terms)
         saved_usd, drafts = bought.monthly_cost_usd - other.monthly_cost_usd, cheapest.drafts and not _drafts(bought)
         doubt = NOT_SEEN_TO_HOLD if cheapest_holds is False else ""
         text = f"{_saving(cheapest, saved_usd, own, answer, drafts=drafts)}{doubt}: {cheapest.summary}"
@@ -58,19 +60,19 @@ def _drafts(plan: Outline) -> bool:
     return any(d.speculation for d in plan.deployments)
 
 
-def _patchwork(plan: Outline) -> Patchwork:
+def _patchwork(plan: Outline, terms: Terms) -> Patchwork:
     drafts, summary = _drafts(plan), summarized(plan)
-    return Patchwork(monthly_cost_usd=plan.monthly_cost_usd, **_counts(plan), drafts=drafts, summary=summary)
+    return Patchwork(monthly_cost_usd=plan.monthly_cost_usd, **_counts(plan, terms), drafts=drafts, summary=summary)
 
 
-def _counts(plan: Outline) -> dict[str, int]:
-    """What there is to operate, by name of the field."""
-    providers = {d.provider for d in plan.deployments} | {api.provider for api in plan.hosted}
+def _counts(plan: Outline, terms: Terms) -> dict[str, int]:
+    """What there is to operate, by name of the field; whoever runs machines and APIs is one provider by any name."""
+    providers = [*(d.provider for d in plan.deployments), *(api.provider for api in plan.hosted)]
     running = zip(*([entry.instances for entry in bill.schedule] for bill in plan.purchases), strict=True)
     return {
         "configurations": len({_setup(d) for d in plan.deployments}),
-        "providers": len(providers),
-        "regions": len({(d.provider, d.region) for d in plan.deployments}),
+        "providers": len({terms.run_by(name) for name in providers}),
+        "regions": len({(terms.run_by(d.provider), d.region) for d in plan.deployments}),
         "instances": max(map(sum, running), default=0),
     }
 
