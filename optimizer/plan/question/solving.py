@@ -261,7 +261,9 @@ def _over_mixes(inquiry: Inquiry, keep: Sequence[Flags] | None, known_usd: float
         return replace(plain, solution=plain.solution.above(0.0, reached.limit))
     nothing_known = best.solution.cost_usd_per_month is None and known_usd is None
     looks_ahead = inquiry.looks_ahead and _is_small(best.inquiry)
-    settled = not best.inquiry.mixes_between() or configurations_missing(best.formulation.problem)
+    problem = best.formulation.problem
+    # where no replica may run, as where APIs alone are asked for, none sustains more between mixes
+    settled = not (best.inquiry.mixes_between() and len(problem.candidates)) or configurations_missing(problem)
     if settled or not (looks_ahead or nothing_known):
         return best
     if (limit := inquiry.clock.reached) is not None:
